@@ -23,7 +23,7 @@ pub enum KeyKind {
 
 /// The reads that show the kind.
 #[derive(Debug)]
-pub struct Seen<'a> {
+pub struct KeyReads<'a> {
     /// The projects, from requests that name the organization.
     pub named: &'a Result<Listed<Project>, Fault>,
     /// The projects, from a request that names no organization. `None` if there is no organization
@@ -36,7 +36,7 @@ pub struct Seen<'a> {
     pub reads_computes: bool,
 }
 
-impl Seen<'_> {
+impl KeyReads<'_> {
     /// A personal key can access an organization's projects only in requests that name it. Other
     /// kinds need no name.
     pub fn kind(&self) -> KeyKind {
@@ -80,9 +80,10 @@ impl Seen<'_> {
             }
             KeyKind::Unknown => "not known: what it reads is what several kinds read",
         };
-        let computes = match self.reads_computes {
-            true => "their list can be read; whether it may create and change them was not tried",
-            false => "no list of computes could be read",
+        let computes = if self.reads_computes {
+            "their list can be read; whether it may create and change them was not tried"
+        } else {
+            "no list of computes could be read"
         };
         let keys = match (kind, self.keys) {
             (KeyKind::Personal, Some(Ok(_))) => {
@@ -136,94 +137,94 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_kind_is_told_by_what_needs_the_name_of_the_organization() {
-        let not_offered = || Fault::Unsupported {
+    fn not_offered() -> Fault {
+        Fault::Unsupported {
             status: 404,
             message: String::new(),
-        };
-        let unauthorized = || Fault::Unauthorized {
-            message: String::new(),
-        };
-        let both = &["a", "b"][..];
-        for (named, unnamed, keys, expected) in [
-            (
-                projects(both),
-                projects(&["a"]),
-                Ok(Listed::default()),
-                KeyKind::Personal,
-            ),
-            (
-                projects(both),
-                Err(refused()),
-                Err(refused()),
-                KeyKind::Personal,
-            ),
-            (
-                projects(both),
-                projects(both),
-                Ok(Listed::default()),
-                KeyKind::Organization,
-            ),
-            (
-                projects(both),
-                projects(both),
-                Err(not_offered()),
-                KeyKind::Organization,
-            ),
-            (
-                projects(&["a"]),
-                projects(&["a"]),
-                Ok(Listed::default()),
-                KeyKind::Organization,
-            ),
-            (
-                projects(&["a"]),
-                projects(&["a"]),
-                Err(refused()),
-                KeyKind::ProjectScoped,
-            ),
-            (
-                projects(&["a"]),
-                projects(&["a"]),
-                Err(not_offered()),
-                KeyKind::Unknown,
-            ),
-            (
-                Err(refused()),
-                Err(refused()),
-                Err(refused()),
-                KeyKind::ProjectScoped,
-            ),
-            (
-                projects(&[]),
-                projects(&[]),
-                Ok(Listed::default()),
-                KeyKind::Unknown,
-            ),
-            (
-                Err(unauthorized()),
-                Err(unauthorized()),
-                Err(unauthorized()),
-                KeyKind::Unknown,
-            ),
-        ] {
-            let seen = Seen {
-                named: &named,
-                unnamed: Some(&unnamed),
-                keys: Some(&keys),
-                reads_computes: true,
-            };
-            assert_eq!(seen.kind(), expected, "{seen:?}");
         }
-        let (named, keys) = (projects(both), Ok(Listed::default()));
-        let seen = Seen {
+    }
+
+    fn unauthorized() -> Fault {
+        Fault::Unauthorized {
+            message: String::new(),
+        }
+    }
+
+    const BOTH: &[&str] = &["a", "b"];
+
+    fn kind(
+        named: Result<Listed<Project>, Fault>,
+        unnamed: Result<Listed<Project>, Fault>,
+        keys: Result<Listed<KeyEntry>, Fault>,
+    ) -> KeyKind {
+        let reads = KeyReads {
+            named: &named,
+            unnamed: Some(&unnamed),
+            keys: Some(&keys),
+            reads_computes: true,
+        };
+        reads.kind()
+    }
+
+    #[test]
+    fn the_lists_of_projects_show_the_kind() {
+        let all_keys = || Ok(Listed::default());
+        assert_eq!(
+            kind(projects(BOTH), projects(&["a"]), all_keys()),
+            KeyKind::Personal
+        );
+        assert_eq!(
+            kind(projects(BOTH), Err(refused()), Err(refused())),
+            KeyKind::Personal
+        );
+        assert_eq!(
+            kind(projects(BOTH), projects(BOTH), all_keys()),
+            KeyKind::Organization
+        );
+        assert_eq!(
+            kind(projects(BOTH), projects(BOTH), Err(not_offered())),
+            KeyKind::Organization
+        );
+        assert_eq!(
+            kind(Err(refused()), Err(refused()), Err(refused())),
+            KeyKind::ProjectScoped
+        );
+        assert_eq!(
+            kind(projects(&[]), projects(&[]), all_keys()),
+            KeyKind::Unknown
+        );
+        assert_eq!(
+            kind(
+                Err(unauthorized()),
+                Err(unauthorized()),
+                Err(unauthorized())
+            ),
+            KeyKind::Unknown
+        );
+    }
+
+    #[test]
+    fn with_a_single_project_the_list_of_keys_shows_the_kind() {
+        for (keys, expected) in [
+            (Ok(Listed::default()), KeyKind::Organization),
+            (Err(refused()), KeyKind::ProjectScoped),
+            (Err(not_offered()), KeyKind::Unknown),
+        ] {
+            let found = kind(projects(&["a"]), projects(&["a"]), keys.clone());
+            assert_eq!(found, expected, "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn the_kind_is_unknown_without_a_request_that_names_no_organization() {
+        let (named, keys) = (projects(BOTH), Ok(Listed::default()));
+        let reads = KeyReads {
             named: &named,
             unnamed: None,
             keys: Some(&keys),
             reads_computes: true,
         };
-        assert_eq!(seen.kind(), KeyKind::Unknown);
+        assert_eq!(reads.kind(), KeyKind::Unknown);
     }
 
     #[test]
@@ -248,13 +249,13 @@ mod tests {
                 "ProjectKeys: not known",
             ),
         ] {
-            let seen = Seen {
+            let reads = KeyReads {
                 named: &named,
                 unnamed: None,
                 keys: Some(&keys),
                 reads_computes: true,
             };
-            let may = seen.may(kind);
+            let may = reads.may(kind);
             assert!(may[2].starts_with(begins), "{may:?}");
         }
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 /// The known fields of a list's entries.
-struct Known {
+struct KnownList {
     list: &'static str,
     /// Fields that dbplane needs or shows to users.
     expected: &'static [&'static str],
@@ -20,8 +20,8 @@ struct Known {
 const KEYS: &str = "keys";
 const STATES: &[&str] = &["init", "active", "idle"];
 
-const KNOWN: [Known; 4] = [
-    Known {
+const KNOWN: [KnownList; 4] = [
+    KnownList {
         list: "projects",
         expected: &["id", "name"],
         optional: &[
@@ -56,7 +56,7 @@ const KNOWN: [Known; 4] = [
         ],
         words: &[],
     },
-    Known {
+    KnownList {
         list: "endpoints",
         expected: &[
             "id",
@@ -100,7 +100,7 @@ const KNOWN: [Known; 4] = [
             ("pooler_mode", &["transaction"]),
         ],
     },
-    Known {
+    KnownList {
         list: "operations",
         expected: &["id", "action", "status"],
         optional: &[
@@ -128,7 +128,7 @@ const KNOWN: [Known; 4] = [
             ],
         )],
     },
-    Known {
+    KnownList {
         list: KEYS,
         expected: &["id", "name"],
         optional: &[
@@ -163,7 +163,7 @@ fn entries<'a>(list: &str, bodies: &'a [Value]) -> Vec<&'a Map<String, Value>> {
     listed.flatten().filter_map(Value::as_object).collect()
 }
 
-impl Known {
+impl KnownList {
     fn differences(&self, entries: &[&Map<String, Value>]) -> Vec<String> {
         let Self { list, expected, .. } = self;
         let mut counted = BTreeMap::<String, usize>::new();

@@ -24,23 +24,25 @@ pub struct Names {
 
 impl Names {
     /// Collects the names in an object.
-    pub fn learn(&mut self, value: &Value) {
-        self.learn_field("", value);
+    pub fn add_from(&mut self, value: &Value) {
+        self.add_from_field("", value);
     }
 
-    fn learn_field(&mut self, field: &str, value: &Value) {
+    fn add_from_field(&mut self, field: &str, value: &Value) {
         match value {
             Value::String(text) => match meaning(field) {
                 Some(Meaning::Name(sort)) => self.add(sort, text),
                 Some(Meaning::Address) => self.add("host", host(text)),
                 Some(Meaning::Hidden | Meaning::Plain) | None => {}
             },
-            Value::Array(items) => items.iter().for_each(|item| self.learn_field(field, item)),
+            Value::Array(items) => items
+                .iter()
+                .for_each(|item| self.add_from_field(field, item)),
             Value::Object(fields) => {
                 for (name, value) in fields {
                     // The entries of a map count as values of its field.
                     let known = meaning(name).is_some() || !value.is_string();
-                    self.learn_field(if known { name } else { field }, value);
+                    self.add_from_field(if known { name } else { field }, value);
                 }
             }
             _ => {}
@@ -144,7 +146,7 @@ mod tests {
 
     fn names(objects: &[Value]) -> Names {
         let mut names = Names::default();
-        objects.iter().for_each(|object| names.learn(object));
+        objects.iter().for_each(|object| names.add_from(object));
         names
     }
 

@@ -14,7 +14,7 @@ use crate::controller::object::Managed;
 use crate::controller::registry::AllKinds;
 
 #[derive(Debug, Default)]
-pub struct Resources {
+pub struct CollectedResources {
     pub found: Vec<Value>,
     pub missing: Vec<String>,
 }
@@ -33,12 +33,13 @@ const METADATA: [&str; 8] = [
 
 /// All resources of dbplane in `namespace`, or everywhere. Cluster-scoped ones are always included,
 /// because others refer to them.
-pub async fn all(client: &Client, namespace: Option<&str>) -> Resources {
-    let mut resources = Resources::default();
+pub async fn all(client: &Client, namespace: Option<&str>) -> CollectedResources {
+    let mut resources = CollectedResources::default();
     let mut kinds = AsDynamic::default();
     AllKinds::each(&mut kinds);
     for (resource, is_namespaced) in kinds.0 {
-        match list(client, &resource, namespace.filter(|_| is_namespaced)).await {
+        let namespace = if is_namespaced { namespace } else { None };
+        match list(client, &resource, namespace).await {
             Ok(found) => resources.found.extend(found),
             Err(error) => {
                 resources
@@ -84,7 +85,7 @@ async fn list(
 
 fn trimmed(kind: &str, object: &Value) -> Value {
     let (metadata, annotations) = (&object["metadata"], &object["metadata"]["annotations"]);
-    let kept = METADATA
+    let metadata = METADATA
         .iter()
         .filter_map(|field| Some(((*field).to_owned(), metadata.get(field)?.clone())));
     let own = annotations
@@ -97,14 +98,14 @@ fn trimmed(kind: &str, object: &Value) -> Value {
         .collect();
     json!({
         "kind": kind,
-        "metadata": kept.collect::<Map<_, _>>(),
+        "metadata": metadata.collect::<Map<_, _>>(),
         "annotated": own,
         "spec": object["spec"],
         "status": object["status"],
     })
 }
 
-impl Resources {
+impl CollectedResources {
     /// Counts by kind, and by status and reason of the condition Ready.
     pub fn counts(&self) -> Value {
         let mut counts = BTreeMap::<String, BTreeMap<String, usize>>::new();
@@ -141,9 +142,9 @@ fn is_as_declared(object: &Value) -> bool {
     let is = |of: &str, status: &str| {
         condition(object, of).is_some_and(|condition| condition["status"] == status)
     };
-    let seen = condition(object, "Ready").map(|ready| &ready["observedGeneration"]);
+    let observed = condition(object, "Ready").map(|ready| &ready["observedGeneration"]);
     object["metadata"].get("deletionTimestamp").is_none()
-        && seen == Some(&object["metadata"]["generation"])
+        && observed == Some(&object["metadata"]["generation"])
         && is("Ready", "True")
         && !is("Synced", "False")
         && !is("Stalled", "True")

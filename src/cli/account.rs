@@ -9,22 +9,22 @@ use clap::Subcommand;
 
 /// Inspect an account of the platform
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub struct AccountArgs {
     #[command(subcommand)]
-    verb: Verb,
+    verb: AccountVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
-    Check(check::Args),
+enum AccountVerb {
+    Check(check::CheckArgs),
 }
 
 /// Runs the command.
 ///
 /// # Errors
 /// If the check itself failed.
-pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, check::Error> {
+pub async fn run(args: &AccountArgs, out: &mut impl Write) -> Result<ExitCode, check::Error> {
     match &args.verb {
-        Verb::Check(args) => check::run(args, out).await,
+        AccountVerb::Check(args) => check::run(args, out).await,
     }
 }

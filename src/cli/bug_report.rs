@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::common::{ClusterArgs, ConnectionError};
 use super::progress::during;
-use crate::bug_report::{self, Names, Report, Scope};
+use crate::bug_report::{self, BugReport, BugReportScope, Names};
 
 /// Collect the data of a bug report: versions, the operator's Deployment and Lease, resources that
 /// differ from their spec, events, metrics
@@ -16,7 +16,7 @@ use crate::bug_report::{self, Names, Report, Scope};
 /// missing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct BugReportArgs {
     #[command(flatten)]
     cluster: ClusterArgs,
     /// Only resources of this namespace; all when absent
@@ -61,15 +61,15 @@ pub enum Error {
 ///
 /// # Errors
 /// If the cluster cannot be reached. Anything else that cannot be read is listed in the report.
-pub async fn run(args: &Args, out: &mut impl Write) -> Result<(), Error> {
+pub async fn run(args: &BugReportArgs, out: &mut impl Write) -> Result<(), Error> {
     let client = args.cluster.connect().await?.client;
-    let scope = Scope {
+    let scope = BugReportScope {
         namespace: args.namespace.clone(),
         all: args.all,
         operator_namespace: args.operator_namespace.clone(),
         metrics_url: args.metrics_url.clone(),
     };
-    let Report {
+    let BugReport {
         sections,
         names,
         missing,

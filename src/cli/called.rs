@@ -28,7 +28,7 @@ fn name_of(path: &OsStr) -> &'static str {
 }
 
 /// The same command line, with this name in usage lines and examples.
-pub fn spoken(command: Command, program: &'static str) -> Command {
+pub fn renamed(command: Command, program: &'static str) -> Command {
     command
         .bin_name(program)
         .mut_subcommands(|verb| match verb.get_after_help() {

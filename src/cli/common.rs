@@ -1,7 +1,7 @@
 //! Arguments and functions that several commands share: the cluster, the resources, and the output
 //! format.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use clap::ValueEnum;
@@ -32,8 +32,8 @@ pub enum ConnectionError {
         explained(.cause)
     )]
     Unreachable { url: String, cause: kube::Error },
-    #[error("the cluster at {url} does not accept who you are: {said}. Sign in to it again")]
-    NotAccepted { url: String, said: String },
+    #[error("the cluster at {url} does not accept who you are: {message}. Sign in to it again")]
+    NotAccepted { url: String, message: String },
 }
 
 /// A connection to a cluster, and the namespace in its kubeconfig.
@@ -58,7 +58,7 @@ impl ClusterArgs {
             Err(kube::Error::Api(status)) if status.code == 401 => {
                 return Err(ConnectionError::NotAccepted {
                     url,
-                    said: status.message,
+                    message: status.message,
                 });
             }
             // Any other answer shows that the API server is reachable.
@@ -174,22 +174,11 @@ pub struct KeyError {
 /// # Errors
 /// If it cannot be read.
 pub fn read_key(path: &Path) -> Result<SecretString, KeyError> {
-    let mut text = String::new();
-    let from_stdin = path.as_os_str() == "-";
-    let read = match from_stdin {
-        true => io::stdin().read_to_string(&mut text).map(drop),
-        false => std::fs::read_to_string(path).map(|read| text = read),
+    let (from, read) = if path.as_os_str() == "-" {
+        ("standard input".to_owned(), io::read_to_string(io::stdin()))
+    } else {
+        (path.display().to_string(), std::fs::read_to_string(path))
     };
-    let from = || {
-        if from_stdin {
-            "standard input".to_owned()
-        } else {
-            path.display().to_string()
-        }
-    };
-    read.map_err(|cause| KeyError {
-        from: from(),
-        cause,
-    })?;
+    let text = read.map_err(|cause| KeyError { from, cause })?;
     Ok(SecretString::from(text.trim()))
 }

@@ -12,7 +12,7 @@ use crate::controller::definitions;
 /// Print the custom resource definitions, write them to files, or check such files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct CrdsArgs {
     /// Directory to write to: one file for each kind, and a kustomization.yaml that lists them.
     #[arg(long, value_name = "DIRECTORY")]
     dir: Option<PathBuf>,
@@ -49,7 +49,7 @@ pub enum Error {
 }
 
 /// Runs the command. Definitions that are not written to files go to `out`.
-pub fn run(args: &Args, out: &mut dyn Write) -> Result<(), Error> {
+pub fn run(args: &CrdsArgs, out: &mut dyn Write) -> Result<(), Error> {
     match (&args.dir, args.check) {
         (None, _) => out.write_all(stream()?.as_bytes()).map_err(Error::Output),
         (Some(dir), false) => write(dir),

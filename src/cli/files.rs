@@ -6,27 +6,27 @@ use std::path::{Path, PathBuf};
 
 /// A file or directory that could not be read, and the cause.
 #[derive(Debug, serde::Serialize)]
-pub struct Unreadable {
+pub struct UnreadableFile {
     pub file: String,
     pub cause: String,
 }
 
 /// A source of manifests.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum InputSource {
     File(PathBuf),
     Stdin,
 }
 
-impl Source {
+impl InputSource {
     /// The name for the report, and the text.
-    pub fn read(self) -> Result<(String, String), Unreadable> {
+    pub fn read(self) -> Result<(String, String), UnreadableFile> {
         match self {
-            Source::File(path) => match fs::read_to_string(&path) {
+            InputSource::File(path) => match fs::read_to_string(&path) {
                 Ok(text) => Ok((path.display().to_string(), text)),
                 Err(cause) => Err(unreadable(&path, &cause)),
             },
-            Source::Stdin => {
+            InputSource::Stdin => {
                 let mut text = String::new();
                 let name = "<stdin>";
                 match io::stdin().read_to_string(&mut text) {
@@ -39,21 +39,21 @@ impl Source {
 }
 
 /// The sources that `paths` name. A directory that cannot be listed becomes an error among them.
-pub fn sources(paths: &[PathBuf]) -> Vec<Result<Source, Unreadable>> {
+pub fn sources(paths: &[PathBuf]) -> Vec<Result<InputSource, UnreadableFile>> {
     let mut sources = Vec::new();
     for path in paths {
         if path.as_os_str() == "-" {
-            sources.push(Ok(Source::Stdin));
+            sources.push(Ok(InputSource::Stdin));
         } else if path.is_dir() {
             walk(path, &mut sources);
         } else {
-            sources.push(Ok(Source::File(path.clone())));
+            sources.push(Ok(InputSource::File(path.clone())));
         }
     }
     sources
 }
 
-fn walk(directory: &Path, sources: &mut Vec<Result<Source, Unreadable>>) {
+fn walk(directory: &Path, sources: &mut Vec<Result<InputSource, UnreadableFile>>) {
     let listed: io::Result<Vec<_>> = fs::read_dir(directory).and_then(Iterator::collect);
     let mut entries = match listed {
         Ok(entries) => entries,
@@ -66,7 +66,7 @@ fn walk(directory: &Path, sources: &mut Vec<Result<Source, Unreadable>>) {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             walk(&path, sources);
         } else if is_manifest(&path) && !path.is_dir() {
-            sources.push(Ok(Source::File(path)));
+            sources.push(Ok(InputSource::File(path)));
         }
     }
 }
@@ -79,8 +79,8 @@ fn is_manifest(path: &Path) -> bool {
     })
 }
 
-fn unreadable(path: &Path, cause: &io::Error) -> Unreadable {
-    Unreadable {
+fn unreadable(path: &Path, cause: &io::Error) -> UnreadableFile {
+    UnreadableFile {
         file: path.display().to_string(),
         cause: cause.to_string(),
     }
@@ -109,11 +109,11 @@ mod tests {
         let found = sources(&[folder.path().to_owned(), "-".into(), at("named.txt")]);
 
         let expected = [
-            Source::File(at("a.json")),
-            Source::File(at("b/c.yaml/d.yaml")),
-            Source::File(at("z.yml")),
-            Source::Stdin,
-            Source::File(at("named.txt")),
+            InputSource::File(at("a.json")),
+            InputSource::File(at("b/c.yaml/d.yaml")),
+            InputSource::File(at("z.yml")),
+            InputSource::Stdin,
+            InputSource::File(at("named.txt")),
         ];
         assert_eq!(
             found.into_iter().map(Result::unwrap).collect::<Vec<_>>(),
@@ -123,12 +123,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named() {
-        let missing = Source::File("no/such/file.yaml".into()).read().unwrap_err();
+        let missing = InputSource::File("no/such/file.yaml".into())
+            .read()
+            .unwrap_err();
         assert_eq!(missing.file, "no/such/file.yaml");
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a.yaml"), [0xff, 0xfe, 0x00]).unwrap();
         assert!(
-            Source::File(folder.path().join("a.yaml")).read().is_err(),
+            InputSource::File(folder.path().join("a.yaml"))
+                .read()
+                .is_err(),
             "it is not UTF-8"
         );
     }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::common::{ClusterArgs, ConnectionError};
-use super::files::Unreadable;
+use super::files::UnreadableFile;
 use super::platform::{PlatformArgs, PlatformError, account_ref};
 use crate::api::{self, AccountKind, AccountRef};
 use crate::cluster::explained;
@@ -30,7 +30,7 @@ use crate::validate::{Checker, Unusable};
 /// rights. With --base-url it is in a file, and no cluster is read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Args {
+pub struct ImportArgs {
     /// The account that the manifests refer to: NAME, or ClusterAccount/NAME
     #[arg(long, value_name = "NAME", value_parser = account_ref)]
     account: AccountRef,
@@ -65,13 +65,13 @@ pub struct Args {
     #[arg(long)]
     all_fields: bool,
     /// What dbplane may do to the computes. With Observe it changes nothing and reports differences
-    #[arg(long, value_enum, ignore_case = true, default_value_t = Management::Observe)]
-    management: Management,
+    #[arg(long, value_enum, ignore_case = true, default_value_t = ImportedManagement::Observe)]
+    management: ImportedManagement,
     /// What happens to a compute when its resource is deleted. Orphan keeps it: these computes are
     /// older than their manifests, and deleting a resource during a trial must not delete a
     /// database
-    #[arg(long, value_enum, ignore_case = true, default_value_t = Deletion::Orphan)]
-    deletion: Deletion,
+    #[arg(long, value_enum, ignore_case = true, default_value_t = ImportedDeletion::Orphan)]
+    deletion: ImportedDeletion,
 }
 
 const AFTER_HELP: &str = "Examples:
@@ -92,7 +92,7 @@ Exit status:
 /// In the spelling of the resources.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 #[value(rename_all = "PascalCase")]
-enum Management {
+enum ImportedManagement {
     Observe,
     Full,
 }
@@ -100,7 +100,7 @@ enum Management {
 /// In the spelling of the resources.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 #[value(rename_all = "PascalCase")]
-enum Deletion {
+enum ImportedDeletion {
     Orphan,
     Delete,
 }
@@ -123,7 +123,7 @@ pub enum Error {
     #[error("cannot list the Computes of the cluster: {}", explained(.0))]
     Resources(kube::Error),
     #[error("cannot read {}: {}", .0.file, .0.cause)]
-    Unreadable(Unreadable),
+    Unreadable(UnreadableFile),
     #[error("{file} is not what --from-terraform reads: {cause}")]
     State { file: String, cause: StateError },
     #[error(transparent)]
@@ -139,7 +139,7 @@ pub enum Error {
 /// # Errors
 /// If nothing was written.
 pub async fn run(
-    args: &Args,
+    args: &ImportArgs,
     out: &mut impl Write,
     notes: &mut impl Write,
 ) -> Result<ExitCode, Error> {
@@ -153,10 +153,10 @@ pub async fn run(
         Some(folder) => write::to_folder(folder, &import.files, args.force, notes)?,
         None => write::to_output(&import.files, out, notes)?,
     }
-    args.tell(&import, notes)
+    args.report(&import, notes)
 }
 
-impl Args {
+impl ImportArgs {
     fn account(&self) -> AccountRef {
         let kind = if self.cluster_account {
             AccountKind::ClusterAccount
@@ -174,18 +174,18 @@ impl Args {
             account: self.account(),
             namespace: self.namespace.clone(),
             management: match self.management {
-                Management::Observe => api::Management::Observe,
-                Management::Full => api::Management::Full,
+                ImportedManagement::Observe => api::Management::Observe,
+                ImportedManagement::Full => api::Management::Full,
             },
             deletion: match self.deletion {
-                Deletion::Orphan => api::Deletion::Orphan,
-                Deletion::Delete => api::Deletion::Delete,
+                ImportedDeletion::Orphan => api::Deletion::Orphan,
+                ImportedDeletion::Delete => api::Deletion::Delete,
             },
             all_fields: self.all_fields,
         }
     }
 
-    fn tell(&self, import: &Import, notes: &mut impl Write) -> Result<ExitCode, Error> {
+    fn report(&self, import: &Import, notes: &mut impl Write) -> Result<ExitCode, Error> {
         for undeclared in &import.undeclared {
             writeln!(notes, "not declared: {undeclared}")?;
         }

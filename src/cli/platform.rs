@@ -89,7 +89,7 @@ pub struct Credentials {
 
 /// A client that only reads, and keeps the answers.
 #[derive(Debug)]
-pub struct Reader {
+pub struct PlatformReader {
     pub platform: RateLimited,
     pub reads: Arc<ReadsOnly>,
 }
@@ -154,7 +154,7 @@ impl PlatformArgs {
         namespace: &str,
     ) -> Result<Credentials, PlatformError> {
         let AccountRef { name, kind } = account;
-        let (label, access, secret) = match kind {
+        let (access, secret) = match kind {
             AccountKind::Account => {
                 let label = format!("Account {namespace}/{name}");
                 let found = Api::<Account>::namespaced(client.clone(), namespace)
@@ -162,25 +162,29 @@ impl PlatformArgs {
                     .await;
                 let spec = found.map_err(unreadable(&label))?.spec;
                 let reference = spec.api_key_secret_ref;
-                (
-                    label,
-                    spec.platform,
-                    (namespace.to_owned(), reference.name, reference.key),
-                )
+                let secret = SecretEntry {
+                    account: label,
+                    namespace: namespace.to_owned(),
+                    name: reference.name,
+                    key: reference.key,
+                };
+                (spec.platform, secret)
             }
             AccountKind::ClusterAccount => {
                 let label = format!("ClusterAccount {name}");
                 let found = Api::<ClusterAccount>::all(client.clone()).get(name).await;
                 let spec = found.map_err(unreadable(&label))?.spec;
                 let reference = spec.api_key_secret_ref;
-                (
-                    label,
-                    spec.platform,
-                    (reference.namespace, reference.name, reference.key),
-                )
+                let secret = SecretEntry {
+                    account: label,
+                    namespace: reference.namespace,
+                    name: reference.name,
+                    key: reference.key,
+                };
+                (spec.platform, secret)
             }
         };
-        let key = secret_entry(client, &label, secret).await?;
+        let key = secret.read(client).await?;
         let PlatformAccess {
             base_url,
             organization_id,
@@ -201,29 +205,42 @@ impl PlatformArgs {
     }
 }
 
-async fn secret_entry(
-    client: &Client,
-    account: &str,
-    (namespace, name, key): (String, String, String),
-) -> Result<SecretString, PlatformError> {
-    let what = format!("Secret {namespace}/{name}, which {account} names for its API key");
-    let secret = Api::<Secret>::namespaced(client.clone(), &namespace)
-        .get(&name)
-        .await
-        .map_err(unreadable(&what))?;
-    let entry = secret
-        .data
-        .unwrap_or_default()
-        .remove(&key)
-        .and_then(|bytes| String::from_utf8(bytes.0).ok());
-    match entry {
-        Some(text) => Ok(SecretString::from(text.trim())),
-        None => Err(PlatformError::NoEntry {
+/// The entry of a Secret that has an account's key.
+struct SecretEntry {
+    /// The account, for messages.
+    account: String,
+    namespace: String,
+    name: String,
+    key: String,
+}
+
+impl SecretEntry {
+    async fn read(self, client: &Client) -> Result<SecretString, PlatformError> {
+        let Self {
+            account,
             namespace,
             name,
             key,
-            account: account.to_owned(),
-        }),
+        } = self;
+        let what = format!("Secret {namespace}/{name}, which {account} names for its API key");
+        let secret = Api::<Secret>::namespaced(client.clone(), &namespace)
+            .get(&name)
+            .await
+            .map_err(unreadable(&what))?;
+        let entry = secret
+            .data
+            .unwrap_or_default()
+            .remove(&key)
+            .and_then(|bytes| String::from_utf8(bytes.0).ok());
+        match entry {
+            Some(text) => Ok(SecretString::from(text.trim())),
+            None => Err(PlatformError::NoEntry {
+                namespace,
+                name,
+                key,
+                account,
+            }),
+        }
     }
 }
 
@@ -243,7 +260,7 @@ impl Credentials {
     ///
     /// # Errors
     /// If the base URL or the key is unusable. Nothing is sent.
-    pub fn reader(&self) -> Result<Reader, ConnectError> {
+    pub fn reader(&self) -> Result<PlatformReader, ConnectError> {
         self.reader_of(self.endpoint.clone())
     }
 
@@ -251,14 +268,14 @@ impl Credentials {
     ///
     /// # Errors
     /// As [`Credentials::reader`].
-    pub fn reader_without_organization(&self) -> Result<Reader, ConnectError> {
+    pub fn reader_without_organization(&self) -> Result<PlatformReader, ConnectError> {
         self.reader_of(Endpoint {
             organization_id: None,
             ..self.endpoint.clone()
         })
     }
 
-    fn reader_of(&self, endpoint: Endpoint) -> Result<Reader, ConnectError> {
+    fn reader_of(&self, endpoint: Endpoint) -> Result<PlatformReader, ConnectError> {
         let options = HttpOptions::default();
         let reads = Arc::new(ReadsOnly::new(&endpoint, &options)?);
         let over = OverHttp {
@@ -278,7 +295,7 @@ impl Credentials {
         let platform = over
             .connect(&access, &self.key, Arc::new(NoMeter))?
             .probing();
-        Ok(Reader { platform, reads })
+        Ok(PlatformReader { platform, reads })
     }
 }
 
@@ -290,7 +307,7 @@ const ATTEMPTS: usize = 5;
 ///
 /// # Errors
 /// The error of the last attempt.
-pub async fn patiently<T>(read: impl AsyncFn() -> Result<T, Fault>) -> Result<T, Fault> {
+pub async fn retrying<T>(read: impl AsyncFn() -> Result<T, Fault>) -> Result<T, Fault> {
     for _ in 1..ATTEMPTS {
         match read().await {
             Err(Fault::Throttled { .. }) => {}

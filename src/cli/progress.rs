@@ -30,7 +30,7 @@ impl Progress {
         ))
     }
 
-    pub fn say(&self, what: String) {
+    pub fn show(&self, what: String) {
         self.0.set_message(what);
     }
 

@@ -24,7 +24,7 @@ use crate::leadership::lease::LEASE_DURATION;
 /// rights to list and patch dbplane's resources and Secrets.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
-pub struct Args {
+pub struct RemoveFinalizersArgs {
     #[command(flatten)]
     cluster: ClusterArgs,
     #[command(flatten)]
@@ -98,13 +98,13 @@ pub enum Error {
 
 /// The objects that were found, and the results.
 #[derive(Debug, Serialize)]
-struct Document {
-    objects: Vec<Line>,
+struct FinalizersDocument {
+    objects: Vec<ObjectLine>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Line {
+struct ObjectLine {
     /// The kind, and namespace/name.
     object: String,
     stays_on_platform: Vec<String>,
@@ -125,92 +125,96 @@ enum Finalizers {
 ///
 /// # Errors
 /// If an operator leads, or the API server rejects something.
-pub async fn run(args: &Args, out: &mut impl Write, notes: &mut impl Write) -> Result<(), Error> {
+pub async fn run(
+    args: &RemoveFinalizersArgs,
+    out: &mut impl Write,
+    notes: &mut impl Write,
+) -> Result<(), Error> {
     let connected = args.cluster.connect().await?;
     let client = &connected.client;
-    let namespace = || args.operator_namespace.clone();
-    let looking = format!(
-        "looking for an operator that leads; this takes up to {} s",
-        LEASE_DURATION.as_secs() + 2
-    );
-    let holder = during(&looking, led_by(client, &args.operator_namespace)).await;
-    if let Some(holder) = holder.map_err(|cause| Error::Lease {
-        namespace: namespace(),
-        cause,
-    })? {
-        match args.scope.namespace(&connected) {
-            Some(served) => args.may_go_on_beside(client, served, holder).await?,
-            None => {
-                return Err(Error::Led {
-                    namespace: namespace(),
-                    holder,
-                });
-            }
-        }
-    }
-    let all = with_finalizer(
-        client,
-        args.scope.namespace(&connected),
-        &args.scope.list_params(),
-    )
-    .await
-    .map_err(Error::List)?;
+    let namespace = args.scope.namespace(&connected);
+    args.check_leader(client, namespace).await?;
+    let all = with_finalizer(client, namespace, &args.scope.list_params())
+        .await
+        .map_err(Error::List)?;
     // Before any finalizer is removed, because the list cannot be made afterwards.
     match args.output.output {
         Output::Text | Output::Wide => list(out, &all)?,
         Output::Json | Output::Yaml => list(notes, &all)?,
     }
-    let mut objects = Vec::new();
-    let progress = Progress::counting("objects", all.len());
-    for object in &all {
-        let outcome = if args.yes {
-            Some(object.remove_finalizer(client).await)
-        } else {
-            None
-        };
-        objects.push(line(object, outcome));
-        progress.advance();
-    }
-    drop(progress);
-    let document = Document { objects };
-    let kept = || {
-        document
-            .objects
-            .iter()
-            .filter_map(|line| Some((&line.object, line.error.as_ref()?)))
+    let document = FinalizersDocument {
+        objects: args.process(client, &all).await,
     };
-    for (object, error) in kept() {
-        writeln!(notes, "{object} keeps its finalizers: {error}")?;
-    }
-    let (failed, all) = (kept().count(), document.objects.len());
-    args.output
-        .output
-        .write(out, &document, |out, _| match (all, args.yes) {
-            // The error reports it.
-            _ if failed > 0 => Ok(()),
-            (0, _) => writeln!(out, "No finalizer of dbplane is on any object."),
-            (1, true) => writeln!(out, "The finalizers of 1 object were taken off."),
-            (count, true) => writeln!(out, "The finalizers of {count} objects were taken off."),
-            (1, false) => writeln!(out, "1 object has finalizers. To take them off, add --yes."),
-            (count, false) => writeln!(
-                out,
-                "{count} objects have finalizers. To take them off, add --yes."
-            ),
-        })?;
-    if failed > 0 {
-        Err(Error::Kept { failed, all })
-    } else {
+    let failed = write_failures(&document, notes)?;
+    let all = document.objects.len();
+    args.output.output.write(out, &document, |out, _| {
+        // If some failed, the error reports it.
+        if failed == 0 {
+            write_summary(out, all, args.yes)?;
+        }
         Ok(())
+    })?;
+    if failed > 0 {
+        return Err(Error::Kept { failed, all });
+    }
+    Ok(())
+}
+
+/// Returns the number of objects that keep their finalizers because of an error.
+fn write_failures(document: &FinalizersDocument, notes: &mut impl Write) -> io::Result<usize> {
+    let mut failed = 0;
+    for line in &document.objects {
+        if let Some(error) = &line.error {
+            writeln!(notes, "{} keeps its finalizers: {error}", line.object)?;
+            failed += 1;
+        }
+    }
+    Ok(failed)
+}
+
+fn write_summary(out: &mut impl Write, count: usize, removed: bool) -> io::Result<()> {
+    match (count, removed) {
+        (0, _) => writeln!(out, "No finalizer of dbplane is on any object."),
+        (1, true) => writeln!(out, "The finalizers of 1 object were taken off."),
+        (count, true) => writeln!(out, "The finalizers of {count} objects were taken off."),
+        (1, false) => writeln!(out, "1 object has finalizers. To take them off, add --yes."),
+        (count, false) => writeln!(
+            out,
+            "{count} objects have finalizers. To take them off, add --yes."
+        ),
     }
 }
 
-impl Args {
+impl RemoveFinalizersArgs {
+    /// Succeeds if no operator leads, or if it has no rights in this namespace any more.
+    async fn check_leader(&self, client: &Client, served: Option<&str>) -> Result<(), Error> {
+        let looking = format!(
+            "looking for an operator that leads; this takes up to {} s",
+            LEASE_DURATION.as_secs() + 2
+        );
+        let found = during(&looking, led_by(client, &self.operator_namespace)).await;
+        let holder = found.map_err(|cause| Error::Lease {
+            namespace: self.operator_namespace.clone(),
+            cause,
+        })?;
+        match (holder, served) {
+            (None, _) => Ok(()),
+            (Some(holder), Some(namespace)) => {
+                self.check_rights_of(holder, client, namespace).await
+            }
+            (Some(holder), None) => Err(Error::Led {
+                namespace: self.operator_namespace.clone(),
+                holder,
+            }),
+        }
+    }
+
     /// Succeeds if the leading operator has no rights in this namespace any more.
-    async fn may_go_on_beside(
+    async fn check_rights_of(
         &self,
+        holder: String,
         client: &Client,
         namespace: &str,
-        holder: String,
     ) -> Result<(), Error> {
         let unknown = |cause| Error::Rights {
             namespace: namespace.to_owned(),
@@ -235,14 +239,30 @@ impl Args {
         let left = rights::left(client, who, namespace)
             .await
             .map_err(unknown)?;
-        match left.is_empty() {
-            true => Ok(()),
-            false => Err(Error::StillServed {
+        if !left.is_empty() {
+            return Err(Error::StillServed {
                 namespace: namespace.to_owned(),
                 holder,
                 left,
-            }),
+            });
         }
+        Ok(())
+    }
+
+    /// Removes the finalizers if the user confirmed it.
+    async fn process(&self, client: &Client, all: &[WithFinalizer]) -> Vec<ObjectLine> {
+        let mut lines = Vec::new();
+        let progress = Progress::counting("objects", all.len());
+        for object in all {
+            let outcome = if self.yes {
+                Some(object.remove_finalizer(client).await)
+            } else {
+                None
+            };
+            lines.push(line(object, outcome));
+            progress.advance();
+        }
+        lines
     }
 }
 
@@ -287,14 +307,14 @@ fn list(out: &mut impl Write, all: &[WithFinalizer]) -> io::Result<()> {
     out.flush()
 }
 
-fn line(object: &WithFinalizer, outcome: Option<Result<(), kube::Error>>) -> Line {
+fn line(object: &WithFinalizer, outcome: Option<Result<(), kube::Error>>) -> ObjectLine {
     let finalizers = if matches!(outcome, Some(Ok(()))) {
         Finalizers::TakenOff
     } else {
         Finalizers::On
     };
     let error = outcome.and_then(Result::err).map(|error| explained(&error));
-    Line {
+    ObjectLine {
         object: object.label.clone(),
         stays_on_platform: object.has.clone(),
         finalizers,

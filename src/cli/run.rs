@@ -149,6 +149,7 @@ impl Run {
         let traces = Traces::of_environment(&settings.identity)?;
         let log = logs::start(self.log_format, &self.log, traces.as_ref())?;
         let stop = super::stop_on_signal()?;
+        let leadership = self.leadership();
         let readiness = Readiness::default();
         let metrics = Arc::new(Metrics::default());
         let aside = Aside::start().map_err(|error| format!("cannot start a thread: {error}"))?;
@@ -161,31 +162,21 @@ impl Run {
         if let Some(address) = self.debug_listen {
             tokio::spawn(serve_debug(bind(address).await?, log, served.clone()));
         }
-        let probed = serve_health(health, (readiness.clone(), pulse), served.clone());
+        let probed = serve_health(health, readiness.clone(), pulse, served.clone());
         let health = aside.runtime().spawn(probed);
         let exposition = tokio::spawn(serve_metrics(exposition, metrics.clone(), served.clone()));
         info!(version = env!("CARGO_PKG_VERSION"), "dbplane starts");
-        let leadership = if self.leader_elect {
-            Leadership::elected()
-        } else {
-            Leadership::default()
-        };
-        let ended = match clients(&aside, (&leadership, &stop), &readiness).await {
-            Some(Clients {
-                client,
-                beside,
-                api_server,
-            }) => {
-                settings.reach.api_server = api_server;
-                let election = Election {
-                    client: beside,
-                    runtime: aside.runtime().clone(),
-                    leadership,
-                };
+        let ended = match clients(&aside, &leadership, &stop, &readiness).await {
+            Some(clients) => {
+                settings.reach.api_server = clients.api_server;
                 let operator = Operator {
-                    client,
+                    client: clients.client,
                     settings,
-                    election: self.leader_elect.then_some(election),
+                    election: self.leader_elect.then(|| Election {
+                        client: clients.lease_client,
+                        runtime: aside.runtime().clone(),
+                        leadership,
+                    }),
                     readiness,
                     metrics,
                     clock: clock::now,
@@ -204,24 +195,7 @@ impl Run {
     }
 
     fn settings(&self) -> Result<OperatorSettings, String> {
-        let (lease, and_lease) = match self.leader_elect {
-            true => (
-                LEASE_DURATION.as_secs(),
-                format!(" and the lease ({}) together", LEASE_DURATION.as_secs()),
-            ),
-            false => (0, String::new()),
-        };
-        if self.settle_time <= self.request_timeout + lease {
-            return Err(format!(
-                "--settle-time {} is too short: it must be longer than --request-timeout {}{and_lease}",
-                self.settle_time, self.request_timeout
-            ));
-        }
-        let host = || {
-            std::fs::read_to_string("/etc/hostname")
-                .map(|name| name.trim().to_owned())
-                .unwrap_or_default()
-        };
+        self.check_settle_time()?;
         Ok(OperatorSettings {
             reach: Reach {
                 platforms: self.allowed_platforms.clone(),
@@ -242,51 +216,61 @@ impl Run {
                 start: Duration::from_secs(self.start_timeout),
                 deletes_per_minute: self.deletes_per_minute,
             },
-            // The process ID distinguishes two operators on one machine.
-            identity: self
-                .identity
-                .clone()
-                .unwrap_or_else(|| format!("{}-{}", host(), std::process::id())),
+            identity: self.identity.clone().unwrap_or_else(default_identity),
         })
     }
+
+    fn check_settle_time(&self) -> Result<(), String> {
+        let (lease, and_lease) = if self.leader_elect {
+            let lease = LEASE_DURATION.as_secs();
+            (lease, format!(" and the lease ({lease}) together"))
+        } else {
+            (0, String::new())
+        };
+        if self.settle_time > self.request_timeout + lease {
+            return Ok(());
+        }
+        Err(format!(
+            "--settle-time {} is too short: it must be longer than --request-timeout {}{and_lease}",
+            self.settle_time, self.request_timeout
+        ))
+    }
+
+    fn leadership(&self) -> Leadership {
+        if self.leader_elect {
+            Leadership::elected()
+        } else {
+            Leadership::default()
+        }
+    }
+}
+
+/// The process ID distinguishes two operators on one machine.
+fn default_identity() -> String {
+    let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
+    format!("{}-{}", host.trim(), std::process::id())
 }
 
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// The clients for the cluster.
-struct Clients {
+struct ClusterClients {
     client: Client,
     /// For the Lease, so that no pass delays it.
-    beside: Client,
+    lease_client: Client,
     api_server: Vec<IpAddr>,
 }
 
 /// Retries until the configuration for the cluster can be read.
 async fn clients(
     aside: &Aside,
-    (leadership, stop): (&Leadership, &CancellationToken),
+    leadership: &Leadership,
+    stop: &CancellationToken,
     readiness: &Readiness,
-) -> Option<Clients> {
+) -> Option<ClusterClients> {
     loop {
-        let made = match configuration(None).await {
-            Ok(config) => {
-                let host = config.cluster_url.host().map(str::to_owned);
-                let both = aside
-                    .client(config.clone())
-                    .and_then(|beside| Ok((beside, client(config, leadership, stop)?)));
-                both.map(|both| (both, host))
-                    .map_err(|error| explained(&error))
-            }
-            Err(error) => Err(error.to_string()),
-        };
-        match made {
-            Ok(((beside, client), host)) => {
-                return Some(Clients {
-                    client,
-                    beside,
-                    api_server: api_server(host).await,
-                });
-            }
+        match try_clients(aside, leadership, stop).await {
+            Ok(clients) => return Some(clients),
             Err(error) => {
                 warn!(error, "no configuration for the cluster");
                 readiness.only(&[format!("the configuration for the cluster ({error})")]);
@@ -294,6 +278,26 @@ async fn clients(
         }
         stop.run_until_cancelled(tokio::time::sleep(PAUSE)).await?;
     }
+}
+
+async fn try_clients(
+    aside: &Aside,
+    leadership: &Leadership,
+    stop: &CancellationToken,
+) -> Result<ClusterClients, String> {
+    let config = configuration(None)
+        .await
+        .map_err(|error| error.to_string())?;
+    let host = config.cluster_url.host().map(str::to_owned);
+    let lease_client = aside
+        .client(config.clone())
+        .map_err(|error| explained(&error))?;
+    let client = client(config, leadership, stop).map_err(|error| explained(&error))?;
+    Ok(ClusterClients {
+        client,
+        lease_client,
+        api_server: api_server(host).await,
+    })
 }
 
 /// A listener that the separate thread serves.

@@ -163,7 +163,7 @@ fn cleaned(text: &str) -> String {
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn tell(error: &impl Display, code: u8) -> Result<ExitCode, String> {
+pub fn report_error(error: &impl Display, code: u8) -> Result<ExitCode, String> {
     writeln!(stderr(), "dbplane: {error}").map_err(|error| error.to_string())?;
     Ok(ExitCode::from(code))
 }

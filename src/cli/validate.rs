@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::files::{self, Source, Unreadable};
+use super::files::{self, InputSource, UnreadableFile};
 use crate::validate::{Checked, Checker, Finding, Unusable};
 
 /// Check manifests of dbplane as the API server would, without a cluster
@@ -18,7 +18,7 @@ use crate::validate::{Checked, Checker, Finding, Unusable};
 /// field, and if a named object exists.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
-pub struct Args {
+pub struct ValidateArgs {
     /// Files to check; directories (all their .yaml, .yml and .json files); or - for standard input
     #[arg(required = true, value_name = "FILE|DIR|-")]
     paths: Vec<PathBuf>,
@@ -58,14 +58,14 @@ pub enum Error {
 /// All results.
 #[derive(Debug, Default)]
 struct Report {
-    files: Vec<File>,
-    unreadable: Vec<Unreadable>,
+    files: Vec<CheckedFile>,
+    unreadable: Vec<UnreadableFile>,
     skipped: usize,
 }
 
 /// A file with an object of dbplane, or standard input.
 #[derive(Debug)]
-struct File {
+struct CheckedFile {
     name: String,
     checked: Vec<Checked>,
 }
@@ -76,7 +76,7 @@ impl Report {
     }
 
     /// Each finding with its file and object.
-    fn findings(&self) -> impl Iterator<Item = (&File, &Checked, &Finding)> {
+    fn findings(&self) -> impl Iterator<Item = (&CheckedFile, &Checked, &Finding)> {
         let checked = self
             .files
             .iter()
@@ -99,16 +99,20 @@ impl Report {
 }
 
 /// Checks the sources in `args`, writes the findings to `out`, and unreadable files to `err`.
-pub fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<ExitCode, Error> {
+pub fn run(
+    args: &ValidateArgs,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<ExitCode, Error> {
     let checker = Checker::new()?;
     let mut report = Report::default();
     for source in files::sources(&args.paths) {
-        match source.and_then(Source::read) {
+        match source.and_then(InputSource::read) {
             Ok((name, text)) => {
                 let outcome = checker.check_text(&text);
                 report.skipped += outcome.skipped;
                 if !outcome.checked.is_empty() {
-                    report.files.push(File {
+                    report.files.push(CheckedFile {
                         name,
                         checked: outcome.checked,
                     });
@@ -122,7 +126,7 @@ pub fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit
         Format::Json => json::write(&report, out)?,
         Format::Junit => junit::write(&report, out)?,
     }
-    for Unreadable { file, cause } in &report.unreadable {
+    for UnreadableFile { file, cause } in &report.unreadable {
         writeln!(err, "dbplane: {file}: {cause}")?;
     }
     Ok(report.exit_code())

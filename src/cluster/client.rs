@@ -51,8 +51,8 @@ fn in_turn(inner: Client, leadership: &Leadership, stop: &CancellationToken) -> 
     // Reads and writes are separate because an API server may reject only writes: a served read
     // proves nothing about them.
     let (reads, writes) = (
-        Turns::new(&Leadership::default(), stop),
-        Turns::new(leadership, stop),
+        RequestTurns::new(&Leadership::default(), stop),
+        RequestTurns::new(leadership, stop),
     );
     let service = service_fn(move |request: Request<Body>| {
         let turns = if request.method() == Method::GET {
@@ -83,21 +83,21 @@ struct Unavailable(String);
 
 /// The requests of one kind, reads or writes, with their turns. Clones share them.
 #[derive(Clone)]
-struct Turns {
-    state: watch::Sender<State>,
+struct RequestTurns {
+    state: watch::Sender<ApiServerState>,
     began: Instant,
     leadership: Leadership,
     stop: CancellationToken,
 }
 
 #[derive(Default)]
-struct State {
+struct ApiServerState {
     circuit: Circuit,
     /// The reason why it is unavailable, for messages.
     cause: String,
 }
 
-impl Turns {
+impl RequestTurns {
     fn new(leadership: &Leadership, stop: &CancellationToken) -> Self {
         let (leadership, stop) = (leadership.clone(), stop.clone());
         Self {
@@ -128,7 +128,7 @@ impl Turns {
     /// Waits until the request may be sent. Returns true if it is the probe.
     async fn turn(&self) -> Result<bool, Unavailable> {
         let deadline = Instant::now() + LONGEST_WAIT;
-        let mut news = self.state.subscribe();
+        let mut changes = self.state.subscribe();
         loop {
             let mut admission = Admission::Pass;
             let now = self.began.elapsed();
@@ -146,7 +146,7 @@ impl Turns {
             }
             tokio::select! {
                 () = sleep_until(until.min(deadline)) => {}
-                _ = news.wait_for(|state| state.circuit == Circuit::Available) => {}
+                _ = changes.wait_for(|state| state.circuit == Circuit::Available) => {}
                 () = self.stop.cancelled() => return Ok(false),
             }
         }
@@ -213,13 +213,13 @@ mod tests {
 
     /// An API server that answers writes with a status, and reads with 200.
     #[derive(Default)]
-    struct Server {
+    struct FakeServer {
         status: AtomicU16,
         writes: AtomicUsize,
         reads: AtomicUsize,
     }
 
-    impl Server {
+    impl FakeServer {
         fn client(self: &Arc<Self>, retry_after: Option<u64>) -> Client {
             let server = self.clone();
             let answer = move |request: Request<Body>| {
@@ -231,13 +231,12 @@ mod tests {
                 } else {
                     server.status.load(Ordering::SeqCst)
                 };
-                let named = retry_after
-                    .filter(|_| status != 200)
-                    .map(|seconds| (RETRY_AFTER, seconds));
-                let answer = Response::builder().status(status);
-                let answer = named
-                    .into_iter()
-                    .fold(answer, |answer, (name, value)| answer.header(name, value));
+                let mut answer = Response::builder().status(status);
+                if let Some(seconds) = retry_after
+                    && status != 200
+                {
+                    answer = answer.header(RETRY_AFTER, seconds);
+                }
                 async move { Ok::<_, kube::Error>(answer.body(Body::empty()).unwrap()) }
             };
             Client::new(service_fn(answer), "shop")
@@ -275,7 +274,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_write_a_second_asks_for_all_and_all_go_on_when_it_is_served() {
-        let server = Arc::new(Server::default());
+        let server = Arc::new(FakeServer::default());
         server.answers(503);
         let client = in_turn(
             server.client(None),
@@ -317,7 +316,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_pause_that_the_api_server_names_is_obeyed() {
-        let server = Arc::new(Server::default());
+        let server = Arc::new(FakeServer::default());
         server.answers(429);
         let client = in_turn(
             server.client(Some(3)),
@@ -344,7 +343,7 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_is_written_while_the_lease_is_not_renewed() {
-        let server = Arc::new(Server::default());
+        let server = Arc::new(FakeServer::default());
         server.answers(200);
         let (leadership, stop) = (Leadership::elected(), CancellationToken::new());
         let client = in_turn(server.client(None), &leadership, &stop);
@@ -376,7 +375,7 @@ mod tests {
     /// The process then saves keys that exist only in memory, with its own pauses.
     #[tokio::test(start_paused = true)]
     async fn nothing_waits_once_the_process_is_to_stop() {
-        let server = Arc::new(Server::default());
+        let server = Arc::new(FakeServer::default());
         server.answers(503);
         let stop = CancellationToken::new();
         let client = in_turn(server.client(Some(60)), &Leadership::default(), &stop);

@@ -43,10 +43,10 @@ mod tests {
 
     #[derive(Debug, thiserror::Error)]
     #[error("client error (Connect)")]
-    struct Connect(#[source] io::Error);
+    struct FailedConnect(#[source] io::Error);
 
     fn unreachable() -> kube::Error {
-        kube::Error::Service(Box::new(Connect(io::Error::new(
+        kube::Error::Service(Box::new(FailedConnect(io::Error::new(
             io::ErrorKind::ConnectionRefused,
             "Connection refused",
         ))))
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn the_causes_are_told_and_nothing_is_told_twice() {
         let forbidden = "secrets is forbidden: User cannot list";
-        for (error, told) in [
+        for (error, expected) in [
             (
                 Box::new(unreachable()) as Box<dyn Error>,
                 "client error (Connect): Connection refused",
@@ -81,7 +81,7 @@ mod tests {
                 "failed to perform initial object list: secrets is forbidden: User cannot list",
             ),
         ] {
-            assert_eq!(explained(error.as_ref()), told);
+            assert_eq!(explained(error.as_ref()), expected);
         }
     }
 }

@@ -85,32 +85,30 @@ impl SecretContent {
     /// The entries, labels and annotations that differ from this content, for messages. It never
     /// contains a value.
     pub fn differing(&self, stored: &Secret) -> Vec<String> {
-        let stands = |entry: &String| {
-            stored
-                .data
-                .as_ref()?
-                .get(entry)
-                .map(|bytes| bytes.0.as_slice())
-        };
-        let entries = self
-            .data
-            .iter()
-            .filter(|(entry, wanted)| stands(entry) != Some(wanted.expose_secret().as_bytes()));
-        let entries = entries.map(|(entry, _)| format!("entry {entry}"));
-        let labels = missing(stored.labels(), &self.labels).map(|name| format!("label {name}"));
-        let annotations = missing(stored.annotations(), &self.annotations)
-            .map(|name| format!("annotation {name}"));
-        entries.chain(labels).chain(annotations).collect()
+        let mut differing = Vec::new();
+        for (entry, wanted) in &self.data {
+            let stored = stored.data.as_ref().and_then(|data| data.get(entry));
+            if stored.is_none_or(|bytes| bytes.0 != wanted.expose_secret().as_bytes()) {
+                differing.push(format!("entry {entry}"));
+            }
+        }
+        for name in missing(stored.labels(), &self.labels) {
+            differing.push(format!("label {name}"));
+        }
+        for name in missing(stored.annotations(), &self.annotations) {
+            differing.push(format!("annotation {name}"));
+        }
+        differing
     }
 }
 
 fn missing<'a>(
-    stands: &BTreeMap<String, String>,
+    stored: &BTreeMap<String, String>,
     wanted: &'a BTreeMap<String, String>,
 ) -> impl Iterator<Item = &'a String> {
     wanted
         .iter()
-        .filter(|(name, value)| stands.get(*name) != Some(value))
+        .filter(|(name, value)| stored.get(*name) != Some(value))
         .map(|(name, _)| name)
 }
 
@@ -201,7 +199,8 @@ pub async fn state<C: Cluster>(
 /// Adds or removes a finalizer that protects credentials. Only the Secret's finalizers are changed.
 pub async fn protect<C: Cluster>(
     cluster: &C,
-    (namespace, name): (&str, &str),
+    namespace: &str,
+    name: &str,
     finalizer: &str,
     protected: bool,
 ) -> Result<(), kube::Error> {
@@ -226,10 +225,11 @@ pub async fn protect<C: Cluster>(
 pub async fn create_empty<C: Cluster>(
     cluster: &C,
     owner: &Owner,
-    (name, type_): (&str, Option<&str>),
+    name: &str,
+    type_: Option<&str>,
 ) -> Result<(), kube::Error> {
     cluster
-        .create_secret(&owner.namespace, &empty(owner, (name, type_)))
+        .create_secret(&owner.namespace, &empty(owner, name, type_))
         .await
 }
 
@@ -252,13 +252,14 @@ pub async fn adopt<C: Cluster>(
 pub async fn write<C: Cluster>(
     cluster: &C,
     owner: &Owner,
-    (name, found): (&str, Option<&Secret>),
+    name: &str,
+    found: Option<&Secret>,
     content: &SecretContent,
 ) -> Result<Secret, kube::Error> {
     cluster
         .apply_secret(
             &owner.namespace,
-            &applied(owner, (name, found), content),
+            &applied(owner, name, found, content),
             false,
         )
         .await
@@ -277,14 +278,15 @@ pub async fn own<C: Cluster>(
 pub async fn write_own<C: Cluster>(
     cluster: &C,
     owner: &Owner,
-    (name, own): (&str, Option<&Secret>),
+    name: &str,
+    own: Option<&Secret>,
     content: &SecretContent,
 ) -> Result<Secret, WriteError> {
     if own.is_none() {
         // Created, not applied, so that a Secret that appears meanwhile is not overwritten.
-        create_empty(cluster, owner, (name, content.type_.as_deref())).await?;
+        create_empty(cluster, owner, name, content.type_.as_deref()).await?;
     }
-    Ok(write(cluster, owner, (name, own), content).await?)
+    Ok(write(cluster, owner, name, own, content).await?)
 }
 
 /// The same for a Secret without irreplaceable content. A Secret of a former resource of this name
@@ -309,31 +311,31 @@ pub async fn write_replaceable<C: Cluster>(
         .await?;
     }
     let own = own(cluster, owner, name).await?;
-    let stands = write_own(cluster, owner, (name, own.as_deref()), content).await?;
+    let stored = write_own(cluster, owner, name, own.as_deref(), content).await?;
     // An apply gives up entries that only dbplane has written. Entries that a backup tool has
     // written too stay until they are removed.
-    remove(cluster, &owner.namespace, &stands, without).await?;
-    Ok(stands)
+    remove(cluster, &owner.namespace, &stored, without).await?;
+    Ok(stored)
 }
 
 /// Removes those of these entries that the Secret has.
 pub async fn remove<C: Cluster>(
     cluster: &C,
     namespace: &str,
-    stands: &Secret,
+    stored: &Secret,
     entries: impl IntoIterator<Item = &String>,
 ) -> Result<(), kube::Error> {
     let left: Map<String, Value> = entries
         .into_iter()
-        .filter(|entry| has(stands, entry))
+        .filter(|entry| has(stored, entry))
         .map(|entry| (entry.clone(), Value::Null))
         .collect();
     if left.is_empty() {
         return Ok(());
     }
-    let patch = json!({"metadata": {"resourceVersion": stands.resource_version()}, "data": left});
+    let patch = json!({"metadata": {"resourceVersion": stored.resource_version()}, "data": left});
     cluster
-        .patch_secret(namespace, &stands.name_any(), &patch)
+        .patch_secret(namespace, &stored.name_any(), &patch)
         .await
 }
 
@@ -356,7 +358,7 @@ pub async fn dry_run<C: Cluster>(
     if own.is_none_or(|secret| secret.metadata.deletion_timestamp.is_some()) {
         return Err(WriteError::Gone);
     }
-    let applied = applied(owner, (name, None), content);
+    let applied = applied(owner, name, None, content);
     Ok(cluster
         .apply_secret(&owner.namespace, &applied, true)
         .await?)
@@ -367,7 +369,8 @@ pub const FROM_BEFORE: &str = "from an earlier resource";
 
 fn applied(
     owner: &Owner,
-    (name, found): (&str, Option<&Secret>),
+    name: &str,
+    found: Option<&Secret>,
     content: &SecretContent,
 ) -> AppliedSecret {
     let bytes = |value: &SecretString| ByteString(value.expose_secret().as_bytes().to_vec());
@@ -402,7 +405,7 @@ fn applied(
 }
 
 /// An empty Secret for `owner`.
-pub fn empty(owner: &Owner, (name, type_): (&str, Option<&str>)) -> Secret {
+pub fn empty(owner: &Owner, name: &str, type_: Option<&str>) -> Secret {
     Secret {
         metadata: ObjectMeta {
             name: Some(name.to_owned()),
@@ -434,5 +437,4 @@ pub fn owned_by(kind: &str, name: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "secrets_tests.rs"]
 mod tests;

@@ -346,7 +346,9 @@ impl Lists<RateLimited> for Live {
             return LatestKeys::default();
         };
         let subscriber = reference(object);
-        let read = self.key_observers.read_anew(&source, &subscriber, interest);
+        let read = self
+            .key_observers
+            .read_again(&source, &subscriber, interest);
         self.unless_stopped(read).await.unwrap_or_default()
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Key, text};
+use super::{FoundKey, text};
 use crate::decide::names::Mark;
 
 /// A file to write.
@@ -26,23 +26,23 @@ pub enum FileRole {
 
 /// The resources of one project.
 #[derive(Debug, Default)]
-pub struct Project {
+pub struct ProjectFolder {
     /// By the name of the resource.
     pub computes: BTreeMap<String, String>,
     pub replacements: BTreeMap<String, String>,
-    pub keys: Vec<Key>,
+    pub keys: Vec<FoundKey>,
 }
 
 /// The directory of replacements within a project's directory.
 const KEYS: &str = "keys";
 
 /// All files, in a stable order.
-pub fn layout(projects: &BTreeMap<&str, Project>, preface: &[String]) -> Vec<File> {
+pub fn layout(projects: &BTreeMap<&str, ProjectFolder>, preface: &[String]) -> Vec<File> {
     let folders = projects.keys().map(|project| (*project).to_owned());
     let mut files = vec![kustomization("", &text::comment(preface), folders, "")];
     for (id, project) in projects {
-        let mut beside = project.keys.clone();
-        beside.sort();
+        let mut others = project.keys.clone();
+        others.sort();
         let commented: String = project
             .replacements
             .keys()
@@ -51,7 +51,7 @@ pub fn layout(projects: &BTreeMap<&str, Project>, preface: &[String]) -> Vec<Fil
         let resources = project.computes.keys().map(|name| format!("{name}.yaml"));
         files.push(kustomization(
             id,
-            &about_keys(&beside, project),
+            &about_keys(&others, project),
             resources,
             &commented,
         ));
@@ -97,7 +97,7 @@ fn kustomization(
     }
 }
 
-fn about_keys(keys: &[Key], project: &Project) -> String {
+fn about_keys(keys: &[FoundKey], project: &ProjectFolder) -> String {
     let mut lines = Vec::new();
     if !keys.is_empty() {
         lines.extend([

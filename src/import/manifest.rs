@@ -3,16 +3,16 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Choices, Found, Key, text};
+use super::{Choices, FoundCompute, FoundKey, text};
 use crate::api::{AccountKind, ComputeType, Deletion, GROUP, Management};
 use crate::decide::declare::{Fields, beyond_defaults, fields};
 use crate::decide::names::Mark;
 use crate::domain::{PoolingMode, Role};
-use crate::validate::{Checker, Problem};
+use crate::validate::{Checker, ManifestProblem};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Manifest<'a, S> {
+struct WrittenManifest<'a, S> {
     api_version: String,
     kind: &'static str,
     metadata: Metadata<'a>,
@@ -51,11 +51,11 @@ struct KeyFields<'a> {
     #[serde(rename = "projectID")]
     project_id: &'a str,
     key_name: &'a str,
-    secret: KeySecret,
+    secret: SecretFields,
 }
 
 #[derive(Serialize)]
-struct KeySecret {
+struct SecretFields {
     name: String,
     key: &'static str,
 }
@@ -83,7 +83,7 @@ impl<'a> Reference<'a> {
 /// # Errors
 /// The reasons why nothing can be declared.
 pub fn of_compute(
-    found: &Found,
+    found: &FoundCompute,
     name: &str,
     choices: &Choices,
     checker: &Checker,
@@ -95,15 +95,15 @@ pub fn of_compute(
     };
     let mut declared = fields(&settings);
     let mut left_out = Vec::new();
-    if let Some(PoolingMode::Other(word)) =
-        settings.pooler_mode.filter(|_| declared.pooler.is_some())
+    if let Some(PoolingMode::Other(word)) = settings.pooler_mode
+        && declared.pooler.is_some()
     {
         left_out.push(format!(
             "Not declared: spec.pooler.mode, which has no word for {word}."
         ));
     }
     loop {
-        let manifest = Manifest {
+        let manifest = WrittenManifest {
             api_version: format!("{GROUP}/v1alpha1"),
             kind: "Compute",
             metadata: Metadata {
@@ -146,13 +146,13 @@ pub fn of_compute(
 /// # Errors
 /// The reasons why it cannot be declared.
 pub fn of_key(
-    key: &Key,
+    key: &FoundKey,
     name: &str,
     address: &str,
     choices: &Choices,
     checker: &Checker,
 ) -> Result<String, String> {
-    let manifest = Manifest {
+    let manifest = WrittenManifest {
         api_version: format!("{GROUP}/v1alpha1"),
         kind: "ProjectKey",
         metadata: Metadata {
@@ -163,7 +163,7 @@ pub fn of_key(
             account_ref: Reference::of(choices),
             project_id: &key.project,
             key_name: name,
-            secret: KeySecret {
+            secret: SecretFields {
                 name: format!("{name}-platform-key"),
                 key: "api-key",
             },
@@ -181,15 +181,15 @@ pub fn of_key(
     Ok(text::comment(comments) + &yaml(&manifest)?)
 }
 
-fn joined(problems: &[Problem]) -> String {
+fn joined(problems: &[ManifestProblem]) -> String {
     problems
         .iter()
-        .map(Problem::to_string)
+        .map(ManifestProblem::to_string)
         .collect::<Vec<_>>()
         .join("; ")
 }
 
-fn above(found: &Found, name: &str) -> Vec<String> {
+fn above(found: &FoundCompute, name: &str) -> Vec<String> {
     let shown = found.name.as_deref().filter(|shown| *shown != name);
     let shown = shown.map(|shown| format!("The platform calls it {shown}."));
     let mark = found.name.as_deref().and_then(Mark::of).map(|mark| {
@@ -205,7 +205,10 @@ fn above(found: &Found, name: &str) -> Vec<String> {
         .collect()
 }
 
-fn check<S: Serialize>(manifest: &Manifest<S>, checker: &Checker) -> Result<(), Vec<Problem>> {
+fn check<S: Serialize>(
+    manifest: &WrittenManifest<S>,
+    checker: &Checker,
+) -> Result<(), Vec<ManifestProblem>> {
     let value = serde_json::to_value(manifest).unwrap_or(Value::Null);
     checker.check(&value, None)
 }

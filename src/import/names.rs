@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Found, Key};
+use super::{FoundCompute, FoundKey};
 use crate::decide::names::{Mark, digest};
 use crate::domain::Role;
 
@@ -16,8 +16,8 @@ const SHORTEST_DIGEST: usize = 6;
 
 /// A name for each compute, by its ID. If several computes would get the same name, the oldest one
 /// gets it. A younger compute never takes the name of an older one.
-pub fn assign(computes: &[Found], taken: &BTreeSet<String>) -> BTreeMap<String, String> {
-    let mut ordered: Vec<&Found> = computes.iter().collect();
+pub fn assign(computes: &[FoundCompute], taken: &BTreeSet<String>) -> BTreeMap<String, String> {
+    let mut ordered: Vec<&FoundCompute> = computes.iter().collect();
     // A compute without a creation time counts as the oldest.
     ordered.sort_by_key(|found| (found.created_at, &found.project, &found.id));
     let mut used = taken.clone();
@@ -34,9 +34,9 @@ pub fn assign(computes: &[Found], taken: &BTreeSet<String>) -> BTreeMap<String, 
 }
 
 /// A name for each of these keys, in the same order.
-pub fn of_keys(keys: &[Key]) -> Vec<String> {
+pub fn of_keys(keys: &[FoundKey]) -> Vec<String> {
     let mut used = BTreeSet::new();
-    let name = |key: &Key| {
+    let name = |key: &FoundKey| {
         let plain = plain(&key.name, LONGEST_READABLE);
         let readable = if plain.is_empty() {
             "key".to_owned()
@@ -65,7 +65,7 @@ fn numbered(readable: String, digest: &str) -> impl Iterator<Item = String> {
     std::iter::once(readable).chain(longer)
 }
 
-fn readable(found: &Found) -> String {
+fn readable(found: &FoundCompute) -> String {
     let named = found
         .name
         .as_deref()

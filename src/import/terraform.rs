@@ -8,7 +8,7 @@ mod attributes;
 mod state;
 
 use self::attributes::Attributes;
-use super::{Found, Key, quoted};
+use super::{FoundCompute, FoundKey, quoted};
 use crate::domain::{PoolingMode, PostgresSettings, Role, Settings, SuspendAfter};
 
 pub use state::StateError;
@@ -18,9 +18,9 @@ const PREFIX: &str = "neon_";
 
 /// The resources of this platform in a state.
 #[derive(Clone, Debug, Default)]
-pub struct Contents {
-    pub computes: Vec<Found>,
-    pub keys: Vec<Key>,
+pub struct StateContents {
+    pub computes: Vec<FoundCompute>,
+    pub keys: Vec<FoundKey>,
     /// Addresses of the resources that dbplane takes over. The user has to remove them from the
     /// state.
     pub taken_over: Vec<String>,
@@ -34,8 +34,8 @@ pub struct Contents {
 ///
 /// # Errors
 /// If it is not a state of version 4.
-pub fn read(text: &str) -> Result<Contents, StateError> {
-    let mut contents = Contents::default();
+pub fn read(text: &str) -> Result<StateContents, StateError> {
+    let mut contents = StateContents::default();
     let mut within = Vec::new();
     for instance in state::instances(text)? {
         let Some(kind) = instance.kind.strip_prefix(PREFIX) else {
@@ -75,7 +75,7 @@ pub fn read(text: &str) -> Result<Contents, StateError> {
     Ok(contents)
 }
 
-impl Contents {
+impl StateContents {
     fn compute(&mut self, address: &str, attributes: &Attributes) {
         let identity = (
             attributes.text("id"),
@@ -97,7 +97,7 @@ impl Contents {
             Some(_) => Role::Replica,
         };
         let (name, settings) = (attributes.text("name"), settings(attributes));
-        self.computes.push(Found {
+        self.computes.push(FoundCompute {
             id,
             project,
             branch,
@@ -117,7 +117,7 @@ impl Contents {
             attributes.text("id"),
         );
         match identity {
-            (Some(project), Some(name), Some(id)) => self.keys.push(Key {
+            (Some(project), Some(name), Some(id)) => self.keys.push(FoundKey {
                 project,
                 name,
                 id,
@@ -130,7 +130,7 @@ impl Contents {
 }
 
 /// The compute that a project or a branch has created, and that is not a resource of its own.
-fn compute_within(kind: &str, address: &str, attributes: &Attributes) -> Option<Found> {
+fn compute_within(kind: &str, address: &str, attributes: &Attributes) -> Option<FoundCompute> {
     let (project, branch) = match kind {
         "project" => (attributes.text("id"), attributes.block("branch")),
         "branch" => (attributes.text("project_id"), attributes.clone()),
@@ -138,13 +138,12 @@ fn compute_within(kind: &str, address: &str, attributes: &Attributes) -> Option<
     };
     let endpoint = branch.block("endpoint");
     let settings = settings(&endpoint);
-    let told = match settings == Settings::default() {
-        true => "The state does not say what it is like: apply this, and see what status shows.",
-        false => {
-            "Before management: Full, have Terraform ignore its size and suspension (lifecycle: ignore_changes)."
-        }
+    let advice = if settings == Settings::default() {
+        "The state does not say what it is like: apply this, and see what status shows."
+    } else {
+        "Before management: Full, have Terraform ignore its size and suspension (lifecycle: ignore_changes)."
     };
-    Some(Found {
+    Some(FoundCompute {
         id: endpoint
             .text("id")
             .or_else(|| attributes.text("default_endpoint_id"))?,
@@ -160,7 +159,7 @@ fn compute_within(kind: &str, address: &str, attributes: &Attributes) -> Option<
             format!(
                 "The compute of {address}, which stays with Terraform, and deletes it with itself."
             ),
-            told.to_owned(),
+            advice.to_owned(),
         ],
     })
 }
@@ -193,5 +192,4 @@ fn settings(attributes: &Attributes) -> Settings {
 }
 
 #[cfg(test)]
-#[path = "terraform_tests.rs"]
 mod tests;

@@ -6,8 +6,8 @@ use super::*;
 use crate::api::AccountKind;
 use crate::domain::{ComputeUnits, PoolingMode, PostgresSettings, SuspendAfter};
 
-fn found(id: &str, branch: &str, name: Option<&str>) -> Found {
-    Found {
+fn found(id: &str, branch: &str, name: Option<&str>) -> FoundCompute {
+    FoundCompute {
         id: id.into(),
         project: "p-1".into(),
         branch: branch.into(),
@@ -32,7 +32,7 @@ fn choices() -> Choices {
     }
 }
 
-fn declared(computes: Vec<Found>, choices: &Choices) -> Import {
+fn declared(computes: Vec<FoundCompute>, choices: &Choices) -> Import {
     import(
         &Subjects {
             computes,
@@ -66,7 +66,7 @@ fn names_are_readable_and_no_two_are_alike() {
         let assigned = names::assign(&[found("ep-1", branch, name)], &BTreeSet::new());
         assert_eq!(assigned["ep-1"], expected, "{name:?}");
     }
-    let same: Vec<Found> = (0..2000)
+    let same: Vec<FoundCompute> = (0..2000)
         .map(|n| found(&format!("ep-{n}"), "br-1", Some("Orders")))
         .collect();
     let assigned = names::assign(&same, &BTreeSet::new());
@@ -81,7 +81,7 @@ fn names_are_readable_and_no_two_are_alike() {
 
 #[test]
 fn a_younger_compute_never_takes_the_name_of_an_older_one() {
-    let at = |found: Found, time: &str| Found {
+    let at = |found: FoundCompute, time: &str| FoundCompute {
         created_at: Some(time.parse().unwrap()),
         ..found
     };
@@ -144,11 +144,11 @@ fn what_no_resource_can_say_is_left_out_and_named() {
 #[test]
 fn a_platform_leads_no_file_out_of_the_folder() {
     let wrong = [
-        Found {
+        FoundCompute {
             project: "../../etc".into(),
             ..found("ep-1", "br-1", Some("a"))
         },
-        Found {
+        FoundCompute {
             project: "P/1".into(),
             ..found("ep-2", "br-1", Some("b"))
         },
@@ -217,7 +217,7 @@ spec:
 fn comments_stay_comments() {
     let mut odd = found("ep-1", "br-1", Some("a\nspec: {deletion: Delete}\u{2028}"));
     odd.notes = vec!["first\r\nsecond".into()];
-    let keys = [Key {
+    let keys = [FoundKey {
         project: "p-1".into(),
         name: "b\n- evil.yaml".into(),
         id: "7".into(),

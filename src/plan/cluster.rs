@@ -11,11 +11,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::PlanError;
-use super::objects::{Id, Objects};
+use super::objects::{Id, Objects, Preconditions};
 use super::outside::Outside;
-use super::secrets::{Place, Secrets, Written};
+use super::secrets::{SecretName, SecretWrite, Secrets};
 use super::steps::Step;
-use super::trail::Trail;
+use super::trail::StepTrail;
 use crate::cluster::{AppliedSecret, Cluster, Event, Object, merge};
 
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct InMemoryCluster {
     objects: Mutex<Objects>,
     secrets: Mutex<Secrets>,
     outside: Arc<dyn Outside>,
-    trail: Arc<Trail>,
+    trail: Arc<StepTrail>,
     now: Timestamp,
 }
 
@@ -51,9 +51,10 @@ pub fn is_forbidden(error: &kube::Error) -> bool {
 
 impl InMemoryCluster {
     pub fn new(
-        (objects, secrets): (Objects, Secrets),
+        objects: Objects,
+        secrets: Secrets,
         outside: Arc<dyn Outside>,
-        trail: Arc<Trail>,
+        trail: Arc<StepTrail>,
         now: Timestamp,
     ) -> Self {
         Self {
@@ -73,13 +74,21 @@ impl InMemoryCluster {
         self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn trail(&self) -> &Trail {
+    pub fn trail(&self) -> &StepTrail {
         &self.trail
+    }
+
+    pub fn shared_trail(&self) -> Arc<StepTrail> {
+        Arc::clone(&self.trail)
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.now
     }
 
     /// Reads each Secret once. There is no plan if one may not be read, unless it is that of an
     /// account whose key the user gave.
-    async fn known(&self, place: &Place) -> Result<Option<Secret>, kube::Error> {
+    async fn known(&self, place: &SecretName) -> Result<Option<Secret>, kube::Error> {
         if let Some(known) = self.secrets().known.get(place) {
             return Ok(known.clone());
         }
@@ -101,10 +110,10 @@ impl InMemoryCluster {
     }
 
     /// Reports a write of a Secret.
-    fn report_write(&self, name: &str, written: &Written) {
+    fn report_write(&self, name: &str, written: &SecretWrite) {
         if written.new || !written.entries.is_empty() {
             let entries = written.entries.iter().cloned().collect();
-            self.trail.note(Step::WriteSecret {
+            self.trail.record(Step::WriteSecret {
                 name: name.to_owned(),
                 new: written.new,
                 entries,
@@ -119,9 +128,13 @@ impl InMemoryCluster {
         change: impl FnOnce(&mut Value),
     ) -> Result<K, kube::Error> {
         let uid = object.uid();
+        let expected = Preconditions {
+            uid: uid.as_deref(),
+            version,
+        };
         let written = self
             .objects()
-            .change(&Id::of(object), (uid.as_deref(), version), change)
+            .change(&Id::of(object), expected, change)
             .map_err(refused)?;
         self.forget_secrets();
         read(written)
@@ -137,7 +150,9 @@ impl InMemoryCluster {
                 .filter_map(|(_, gone)| gone.value["metadata"]["uid"].as_str().map(str::to_owned))
                 .collect()
         };
-        uids.iter().for_each(|uid| self.secrets().collect(uid));
+        for uid in &uids {
+            self.secrets().collect(uid);
+        }
     }
 }
 
@@ -145,11 +160,11 @@ impl Cluster for InMemoryCluster {
     async fn patch<K: Object>(&self, object: &K, patch: &Value) -> Result<K, kube::Error> {
         let before = self.objects().value(&Id::of(object)).cloned();
         let version = patch["metadata"]["resourceVersion"].as_str();
-        let patched = self.change(object, version, |stands| merge(stands, patch))?;
+        let patched = self.change(object, version, |stored| merge(stored, patch))?;
         if patch.get("spec").is_some()
             && before.is_some_and(|before| before["spec"] != json!(patched)["spec"])
         {
-            self.trail.note(Step::ChangeObject {
+            self.trail.record(Step::ChangeObject {
                 kind: K::kind(&()).into_owned(),
                 name: object.name_any(),
             });
@@ -162,8 +177,8 @@ impl Cluster for InMemoryCluster {
         K: Object + HasStatus<Status: Serialize + Sync>,
     {
         let status = json!(status);
-        self.change(object, object.resource_version().as_deref(), |stands| {
-            stands["status"] = status
+        self.change(object, object.resource_version().as_deref(), |stored| {
+            stored["status"] = status
         })
     }
 
@@ -188,7 +203,7 @@ impl Cluster for InMemoryCluster {
         value["apiVersion"] = json!(K::api_version(&()));
         value["kind"] = json!(K::kind(&()));
         let created = self.objects().create(value, self.now).map_err(refused)?;
-        self.trail.note(Step::CreateObject {
+        self.trail.record(Step::CreateObject {
             kind: K::kind(&()).into_owned(),
             name: object.name_any(),
         });
@@ -197,12 +212,15 @@ impl Cluster for InMemoryCluster {
 
     async fn delete<K: Object>(&self, object: &K) -> Result<(), kube::Error> {
         let (uid, version) = (object.uid(), object.resource_version());
-        let stands = (uid.as_deref(), version.as_deref());
+        let expected = Preconditions {
+            uid: uid.as_deref(),
+            version: version.as_deref(),
+        };
         self.objects()
-            .delete(&Id::of(object), stands, self.now)
+            .delete(&Id::of(object), expected, self.now)
             .map_err(refused)?;
         self.forget_secrets();
-        self.trail.note(Step::DeleteObject {
+        self.trail.record(Step::DeleteObject {
             kind: K::kind(&()).into_owned(),
             name: object.name_any(),
         });
@@ -232,14 +250,14 @@ impl Cluster for InMemoryCluster {
     ) -> Result<Secret, kube::Error> {
         self.known(&(namespace.to_owned(), secret.name.clone()))
             .await?;
-        let (stands, written) = self
+        let (applied, written) = self
             .secrets()
             .apply(namespace, secret, dry_run)
             .map_err(refused)?;
         if !dry_run {
             self.report_write(&secret.name, &written);
         }
-        Ok(stands)
+        Ok(applied)
     }
 
     async fn patch_secret(

@@ -16,19 +16,19 @@ use crate::platform::{ConnectError, Platform};
 
 /// The platform and credential of an account in the cluster, regardless of manifests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AccountStanding {
+pub struct ClusterCredential {
     pub base_url: String,
     pub credential: CredentialRef,
 }
 
 /// A key from the user, and the one platform that it is for.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct GivenKey {
     pub key: SecretString,
     pub base_url: String,
 }
 
-impl Given {
+impl GivenKey {
     /// True if the key is for the platform of this account.
     pub fn is_for(&self, access: &PlatformAccess) -> bool {
         self.base_url.trim_end_matches('/') == access.base_url.trim_end_matches('/')
@@ -36,13 +36,13 @@ impl Given {
 }
 
 #[derive(Debug)]
-pub struct Credentials {
+pub struct AccountCredentials {
     pub outside: Arc<dyn Outside>,
-    pub given: Option<Given>,
-    pub stands: BTreeMap<AccountName, AccountStanding>,
+    pub given: Option<GivenKey>,
+    pub in_cluster: BTreeMap<AccountName, ClusterCredential>,
 }
 
-impl Credentials {
+impl AccountCredentials {
     /// The platform of an account. It is read with the user's key for it, or with the account's
     /// key. If neither may be used, there is no plan.
     pub fn connect(
@@ -57,9 +57,9 @@ impl Credentials {
         {
             return self.outside.connect(access, &given.key);
         }
-        match (self.stands.get(name), credential(name, cluster)) {
-            (Some(stands), Some(credential))
-                if stands.base_url == access.base_url && stands.credential == credential =>
+        match (self.in_cluster.get(name), credential(name, cluster)) {
+            (Some(known), Some(credential))
+                if known.base_url == access.base_url && known.credential == credential =>
             {
                 self.outside.connect(access, key)
             }

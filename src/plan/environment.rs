@@ -10,9 +10,9 @@ use kube::runtime::reflector::ObjectRef;
 use secrecy::SecretString;
 
 use super::cluster::InMemoryCluster;
-use super::credentials::Credentials;
+use super::credentials::AccountCredentials;
 use super::platform::InMemoryPlatform;
-use super::trail::Trail;
+use super::trail::StepTrail;
 use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use crate::controller::environment::{Admission, Environment, Kind, Lists, Objects, PassSettings};
 use crate::controller::index::Key;
@@ -27,13 +27,13 @@ use crate::platform::{
 
 /// A list that a pass needs and that was not read yet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Wanted {
+pub enum WantedList {
     Computes(AccountName, String),
     Keys(AccountName, String),
 }
 
 /// The platforms of accounts, each with its address.
-type Platforms = BTreeMap<AccountName, (String, Arc<InMemoryPlatform>)>;
+type AccountPlatforms = BTreeMap<AccountName, (String, Arc<InMemoryPlatform>)>;
 
 /// The state that all passes of a plan share.
 #[derive(Debug)]
@@ -41,29 +41,29 @@ pub struct Planner {
     pub now: Timestamp,
     pub settings: PassSettings,
     pub cluster: InMemoryCluster,
-    pub trail: Arc<Trail>,
-    pub credentials: Credentials,
+    pub trail: Arc<StepTrail>,
+    pub credentials: AccountCredentials,
     /// The labels of namespaces that may be read.
     pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
     state: ProcessState<RateLimited>,
     ticks: Ticks,
     draws: AtomicU32,
-    platforms: Mutex<Platforms>,
-    wanted: Mutex<BTreeSet<Wanted>>,
+    platforms: Mutex<AccountPlatforms>,
+    wanted: Mutex<BTreeSet<WantedList>>,
 }
 
 impl Planner {
     pub fn new(
-        (now, settings): (Timestamp, PassSettings),
-        (cluster, trail): (InMemoryCluster, Arc<Trail>),
-        credentials: Credentials,
+        cluster: InMemoryCluster,
+        settings: PassSettings,
+        credentials: AccountCredentials,
         namespaces: BTreeMap<String, BTreeMap<String, String>>,
     ) -> Self {
         Self {
-            now,
+            now: cluster.now(),
             settings,
+            trail: cluster.shared_trail(),
             cluster,
-            trail,
             credentials,
             namespaces,
             state: ProcessState::default(),
@@ -81,12 +81,12 @@ impl Planner {
         for want in &wanted {
             // If a list cannot be read, the next pass sees the failure.
             match want {
-                Wanted::Computes(account, project) => {
+                WantedList::Computes(account, project) => {
                     if let Some(platform) = self.platform(account) {
                         let _ = platform.list_computes(project).await;
                     }
                 }
-                Wanted::Keys(account, organization) => {
+                WantedList::Keys(account, organization) => {
                     if let Some(platform) = self.platform(account) {
                         let _ = platform.list_keys(organization).await;
                     }
@@ -102,14 +102,14 @@ impl Planner {
         })
     }
 
-    fn with_platforms<T>(&self, run: impl FnOnce(&mut Platforms) -> T) -> T {
+    fn with_platforms<T>(&self, run: impl FnOnce(&mut AccountPlatforms) -> T) -> T {
         run(&mut self
             .platforms
             .lock()
             .unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn want(&self, wanted: Wanted) {
+    fn want(&self, wanted: WantedList) {
         self.wanted
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -130,7 +130,7 @@ impl Planner {
             .platform(&account)
             .and_then(|platform| platform.keys(organization, self.tick(), after));
         known.unwrap_or_else(|| {
-            self.want(Wanted::Keys(account, organization.clone()));
+            self.want(WantedList::Keys(account, organization.clone()));
             LatestKeys::default()
         })
     }
@@ -242,7 +242,7 @@ impl Lists<RateLimited> for Planner {
         let known =
             known.and_then(|platform| platform.snapshot(project, self.tick(), interest.after));
         known.unwrap_or_else(|| {
-            self.want(Wanted::Computes(account, project.clone()));
+            self.want(WantedList::Computes(account, project.clone()));
             LatestSnapshot::default()
         })
     }

@@ -29,14 +29,11 @@ pub fn remove_applied(object: &mut Value, manifest: &Value, applied: &Value) {
         .iter()
         .filter_map(|(name, below)| Some((name.strip_prefix("f:")?, below)))
     {
-        remove_field(
-            fields,
-            (name, &manifest[name]),
-            below
-                .as_object()
-                .is_some_and(|below| below.keys().any(|name| name.starts_with("f:")))
-                .then_some(below),
-        );
+        let has_fields = below
+            .as_object()
+            .is_some_and(|below| below.keys().any(|name| name.starts_with("f:")));
+        let below = if has_fields { Some(below) } else { None };
+        remove_field(fields, name, &manifest[name], below);
     }
 }
 
@@ -60,7 +57,8 @@ pub fn remove_declared(object: &mut Value, manifest: &Value, before: &Value) {
 
 fn remove_field(
     fields: &mut Map<String, Value>,
-    (name, declared): (&str, &Value),
+    name: &str,
+    declared: &Value,
     below: Option<&Value>,
 ) {
     match (declared, below) {
@@ -92,14 +90,14 @@ mod tests {
 
     #[test]
     fn what_was_applied_and_is_not_declared_any_more_goes() {
-        let stands = json!({"size": {"fixed": 1}, "pooler": {"enabled": true, "mode": "transaction"}, "other": 1});
+        let stored = json!({"size": {"fixed": 1}, "pooler": {"enabled": true, "mode": "transaction"}, "other": 1});
         let manifest = json!({"size": {"fixed": 2}});
         let expected = json!({"size": {"fixed": 1}, "other": 1});
         let applied = json!({"f:size": {"f:fixed": {}}, "f:pooler": {".": {}, "f:enabled": {}, "f:mode": {}}});
-        let mut object = stands.clone();
+        let mut object = stored.clone();
         remove_applied(&mut object, &manifest, &applied);
         assert_eq!(object, expected);
-        let mut object = stands;
+        let mut object = stored;
         remove_declared(
             &mut object,
             &manifest,

@@ -18,7 +18,7 @@ use crate::decide::names::ClusterId;
 
 /// What to read.
 #[derive(Clone, Debug, Default)]
-pub struct Listing {
+pub struct ListOptions {
     /// The namespaces to list if the user may not list all of them.
     pub namespaces: BTreeSet<String>,
     /// The namespaces that the operator watches; all if empty.
@@ -31,7 +31,7 @@ pub struct Listing {
 
 /// The resources that were read.
 #[derive(Debug, Default)]
-pub struct Listed {
+pub struct ListedResources {
     pub objects: Vec<Value>,
     pub selected: BTreeSet<Id>,
     pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
@@ -48,7 +48,7 @@ pub struct ListError {
     cause: kube::Error,
 }
 
-struct Described {
+struct ListedKind {
     kind: String,
     plural: String,
     api_version: String,
@@ -57,11 +57,11 @@ struct Described {
     url: fn(Option<&str>) -> String,
 }
 
-struct All(Vec<Described>);
+struct AllKindsListed(Vec<ListedKind>);
 
-impl KindVisitor for All {
+impl KindVisitor for AllKindsListed {
     fn visit<K: Kind>(&mut self) {
-        self.0.push(Described {
+        self.0.push(ListedKind {
             kind: K::Object::kind(&()).into_owned(),
             plural: K::Object::plural(&()).into_owned(),
             api_version: K::Object::api_version(&()).into_owned(),
@@ -75,10 +75,10 @@ impl KindVisitor for All {
 ///
 /// # Errors
 /// If the user may not list the resources to plan.
-pub async fn list(client: &Client, listing: &Listing) -> Result<Listed, ListError> {
-    let mut kinds = All(Vec::new());
+pub async fn list(client: &Client, listing: &ListOptions) -> Result<ListedResources, ListError> {
+    let mut kinds = AllKindsListed(Vec::new());
     AllKinds::each(&mut kinds);
-    let mut listed = Listed::default();
+    let mut listed = ListedResources::default();
     for kind in &kinds.0 {
         of_kind(client, listing, kind, &mut listed).await?;
     }
@@ -89,9 +89,9 @@ pub async fn list(client: &Client, listing: &Listing) -> Result<Listed, ListErro
 
 async fn of_kind(
     client: &Client,
-    listing: &Listing,
-    kind: &Described,
-    listed: &mut Listed,
+    listing: &ListOptions,
+    kind: &ListedKind,
+    listed: &mut ListedResources,
 ) -> Result<(), ListError> {
     if kind.namespaced && !listing.watched.is_empty() {
         return of_namespaces(client, &listing.watched, kind, listed).await;
@@ -128,8 +128,8 @@ async fn of_kind(
 async fn of_namespaces(
     client: &Client,
     namespaces: &BTreeSet<String>,
-    kind: &Described,
-    listed: &mut Listed,
+    kind: &ListedKind,
+    listed: &mut ListedResources,
 ) -> Result<(), ListError> {
     for namespace in namespaces {
         let found = items(client, (kind.url)(Some(namespace)), &ListParams::default()).await;
@@ -145,7 +145,7 @@ async fn of_namespaces(
 }
 
 /// Adds kind and version, which the API server leaves out in lists.
-fn named(mut item: Value, kind: &Described) -> Value {
+fn named(mut item: Value, kind: &ListedKind) -> Value {
     item["kind"] = json!(kind.kind);
     item["apiVersion"] = json!(kind.api_version);
     item
@@ -168,9 +168,9 @@ async fn items(
 
 async fn select(
     client: &Client,
-    listing: &Listing,
-    kinds: &[Described],
-    listed: &mut Listed,
+    listing: &ListOptions,
+    kinds: &[ListedKind],
+    listed: &mut ListedResources,
 ) -> Result<(), ListError> {
     let is_selected = |id: &Id| listing.selected.is_none() || id.namespace == listing.selected;
     if listing.labels.label_selector.is_none() {
@@ -203,7 +203,7 @@ async fn select(
     Ok(())
 }
 
-async fn namespaces(client: &Client, listed: &mut Listed) {
+async fn namespaces(client: &Client, listed: &mut ListedResources) {
     let api: Api<Namespace> = Api::all(client.clone());
     match api.list_metadata(&ListParams::default()).await {
         Ok(found) => {

@@ -6,9 +6,9 @@ use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};
 
 use super::fields::{remove_applied, remove_declared};
-use super::objects::{Id, Objects};
+use super::objects::{Id, Objects, Preconditions};
 use super::secrets::Secrets;
-use super::steps::Manifest;
+use super::steps::ManifestChange;
 use crate::api::GROUP;
 use crate::cluster::merge;
 use crate::controller::environment::{Kind, KindVisitor, Kinds};
@@ -18,38 +18,27 @@ use crate::decide::names::FIELD_MANAGER;
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Applies a manifest. Returns its resource, or `None` if it is neither a resource of dbplane nor a
-/// Secret.
-pub fn lay(
-    (objects, secrets): (&mut Objects, &mut Secrets),
+/// Applies a manifest; `namespace` is that of manifests that name none. Returns its resource, or
+/// `None` if it is none of dbplane.
+pub fn apply(
+    objects: &mut Objects,
+    secrets: &mut Secrets,
     manifest: &Value,
-    (namespace, now): (&str, Timestamp),
-) -> Result<Option<(Id, Manifest)>, String> {
-    let mut manifest = manifest.clone();
-    let (api_version, kind) = (
-        manifest["apiVersion"].as_str().unwrap_or_default(),
-        manifest["kind"].as_str(),
-    );
-    if (api_version, kind) == ("v1", Some("Secret")) {
-        declare(secrets, manifest, namespace)?;
+    namespace: &str,
+    now: Timestamp,
+) -> Result<Option<(Id, ManifestChange)>, String> {
+    let api_version = manifest["apiVersion"].as_str().unwrap_or_default();
+    if api_version == "v1" && manifest["kind"] == "Secret" {
+        declare(secrets, manifest.clone(), namespace)?;
         return Ok(None);
     }
     if api_version.split('/').next() != Some(GROUP) {
         return Ok(None);
     }
-    match is_namespaced(kind.unwrap_or_default()) {
-        true if manifest["metadata"]["namespace"].is_null() => {
-            manifest["metadata"]["namespace"] = json!(namespace)
-        }
-        false => drop(
-            manifest["metadata"]
-                .as_object_mut()
-                .map(|metadata| metadata.remove("namespace")),
-        ),
-        true => {}
-    }
+    let mut manifest = manifest.clone();
+    set_namespace(&mut manifest, namespace);
     let id = Id::of_value(&manifest).ok_or("a manifest has no kind or no name")?;
-    let Some(stands) = objects.value(&id).cloned() else {
+    let Some(stored) = objects.value(&id).cloned() else {
         let metadata = &manifest["metadata"];
         let named = json!({
             "apiVersion": manifest["apiVersion"], "kind": id.kind, "spec": manifest["spec"],
@@ -61,28 +50,41 @@ pub fn lay(
         objects
             .create(without_nulls(named), now)
             .map_err(|_| format!("{id} cannot be read"))?;
-        return Ok(Some((id, Manifest::New)));
+        return Ok(Some((id, ManifestChange::New)));
     };
-    let next = applied(&stands, &manifest);
-    let differs = canonical(&next) != canonical(&stands) || next["metadata"] != stands["metadata"];
+    let next = applied(&stored, &manifest);
+    let differs = canonical(&next) != canonical(&stored) || next["metadata"] != stored["metadata"];
     if !differs {
-        return Ok(Some((id, Manifest::Unchanged)));
+        return Ok(Some((id, ManifestChange::Unchanged)));
     }
     objects
-        .change(&id, (None, None), |object| *object = next)
+        .change(&id, Preconditions::default(), |object| *object = next)
         .map_err(|_| format!("{id} cannot be read"))?;
-    Ok(Some((id, Manifest::Changed)))
+    Ok(Some((id, ManifestChange::Changed)))
+}
+
+/// Sets the namespace if the manifest names none, and removes it from cluster-scoped objects.
+fn set_namespace(manifest: &mut Value, namespace: &str) {
+    let is_namespaced = is_namespaced(manifest["kind"].as_str().unwrap_or_default());
+    let metadata = &mut manifest["metadata"];
+    if !is_namespaced {
+        if let Some(metadata) = metadata.as_object_mut() {
+            metadata.remove("namespace");
+        }
+    } else if metadata["namespace"].is_null() {
+        metadata["namespace"] = json!(namespace);
+    }
 }
 
 /// The object after an apply. It gets the fields of the manifest, and loses fields that were
 /// applied earlier and are no longer declared.
-fn applied(stands: &Value, manifest: &Value) -> Value {
-    let mut next = stands.clone();
-    let before = stands["metadata"]["annotations"][LAST_APPLIED].as_str();
+fn applied(stored: &Value, manifest: &Value) -> Value {
+    let mut next = stored.clone();
+    let before = stored["metadata"]["annotations"][LAST_APPLIED].as_str();
     let before: Value = before
         .and_then(|text| serde_json::from_str(text).ok())
         .unwrap_or_default();
-    let managers = stands["metadata"]["managedFields"].as_array();
+    let managers = stored["metadata"]["managedFields"].as_array();
     let by_others = |entry: &&Value| {
         entry["operation"] == "Apply"
             && entry["manager"] != FIELD_MANAGER
@@ -110,24 +112,24 @@ fn applied(stands: &Value, manifest: &Value) -> Value {
         if let declared @ Value::Object(_) = &manifest["metadata"][part] {
             merge(&mut next["metadata"][part], declared);
         }
-        if next["metadata"][part].is_null() {
-            next["metadata"]
-                .as_object_mut()
-                .map(|metadata| metadata.remove(part));
+        if next["metadata"][part].is_null()
+            && let Some(metadata) = next["metadata"].as_object_mut()
+        {
+            metadata.remove(part);
         }
     }
     merge(&mut next["spec"], &manifest["spec"]);
     // An equivalent spec does not count as a change.
-    if canonical(&next) == canonical(stands) {
-        next["spec"] = stands["spec"].clone();
+    if canonical(&next) == canonical(stored) {
+        next["spec"] = stored["spec"].clone();
     }
     next
 }
 
 /// A spec with the defaults of its kind.
 fn canonical(object: &Value) -> Option<Value> {
-    struct Read<'a>(&'a Value, Option<Value>);
-    impl KindVisitor for Read<'_> {
+    struct CanonicalSpec<'a>(&'a Value, Option<Value>);
+    impl KindVisitor for CanonicalSpec<'_> {
         fn visit<K: Kind>(&mut self) {
             if *self.0["kind"].as_str().unwrap_or_default() == K::Object::kind(&()) {
                 let read = serde_json::from_value::<K::Object>(self.0.clone()).ok();
@@ -138,15 +140,15 @@ fn canonical(object: &Value) -> Option<Value> {
         }
     }
     use kube::Resource;
-    let mut read = Read(object, None);
+    let mut read = CanonicalSpec(object, None);
     AllKinds::each(&mut read);
     read.1
 }
 
 /// True if objects of a kind are in namespaces.
 pub fn is_namespaced(kind: &str) -> bool {
-    struct Named<'a>(&'a str, bool);
-    impl KindVisitor for Named<'_> {
+    struct KindScope<'a>(&'a str, bool);
+    impl KindVisitor for KindScope<'_> {
         fn visit<K: Kind>(&mut self) {
             use kube::Resource;
             if *self.0 == K::Object::kind(&()) {
@@ -154,7 +156,7 @@ pub fn is_namespaced(kind: &str) -> bool {
             }
         }
     }
-    let mut named = Named(kind, true);
+    let mut named = KindScope(kind, true);
     AllKinds::each(&mut named);
     named.1
 }
@@ -162,9 +164,9 @@ pub fn is_namespaced(kind: &str) -> bool {
 fn without_nulls(mut value: Value) -> Value {
     if let Value::Object(fields) = &mut value {
         fields.retain(|_, field| !field.is_null());
-        fields
-            .values_mut()
-            .for_each(|field| *field = without_nulls(field.take()));
+        for field in fields.values_mut() {
+            *field = without_nulls(field.take());
+        }
     }
     value
 }

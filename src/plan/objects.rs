@@ -47,10 +47,13 @@ impl Id {
     }
 
     fn of_reference<K: Managed>(reference: &ObjectRef<K>) -> Self {
-        let namespace = reference.namespace.clone().filter(|_| K::is_namespaced());
         Self {
             kind: K::kind(&()).into_owned(),
-            namespace,
+            namespace: if K::is_namespaced() {
+                reference.namespace.clone()
+            } else {
+                None
+            },
             name: reference.name.clone(),
         }
     }
@@ -69,13 +72,13 @@ type Typed = Arc<dyn Any + Send + Sync>;
 
 /// An object as it is stored, and parsed as its kind.
 #[derive(Clone)]
-pub struct Stored {
+pub struct StoredObject {
     pub value: Value,
     typed: Typed,
     keys: BTreeSet<Key>,
 }
 
-impl fmt::Debug for Stored {
+impl fmt::Debug for StoredObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stored")
             .field("keys", &self.keys)
@@ -83,11 +86,11 @@ impl fmt::Debug for Stored {
     }
 }
 
-impl Stored {
+impl StoredObject {
     /// # Errors
     /// If it cannot be read as its kind, or is not a kind of dbplane.
     fn read(value: Value) -> Result<Self, String> {
-        let mut read = Read {
+        let mut read = ObjectParser {
             value: &value,
             found: None,
         };
@@ -126,14 +129,14 @@ impl Stored {
     }
 }
 
-type Found = Result<(Typed, BTreeSet<Key>), String>;
+type ParsedObject = Result<(Typed, BTreeSet<Key>), String>;
 
-struct Read<'a> {
+struct ObjectParser<'a> {
     value: &'a Value,
-    found: Option<Found>,
+    found: Option<ParsedObject>,
 }
 
-impl KindVisitor for Read<'_> {
+impl KindVisitor for ObjectParser<'_> {
     fn visit<K: Kind>(&mut self) {
         if *self.value["kind"].as_str().unwrap_or_default() == K::Object::kind(&()) {
             let read = serde_json::from_value::<K::Object>(self.value.clone());
@@ -148,14 +151,30 @@ impl KindVisitor for Read<'_> {
     }
 }
 
+/// The UID and the version that an object must still have for a write.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Preconditions<'a> {
+    pub uid: Option<&'a str>,
+    pub version: Option<&'a str>,
+}
+
+impl Preconditions<'_> {
+    fn are_met_by(&self, metadata: &Value) -> bool {
+        self.uid.is_none_or(|uid| metadata["uid"] == uid)
+            && self
+                .version
+                .is_none_or(|version| metadata["resourceVersion"] == version)
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Objects {
-    all: BTreeMap<Id, Stored>,
+    all: BTreeMap<Id, StoredObject>,
     by_key: HashMap<(String, Key), BTreeSet<Id>>,
     /// Unreadable objects, by kind.
     unreadable: BTreeMap<String, Vec<Arc<ObjectMeta>>>,
     /// Deleted objects whose deletion is not handled yet.
-    pub gone: Vec<(Id, Stored)>,
+    pub gone: Vec<(Id, StoredObject)>,
     /// Number of changes so far.
     pub writes: u64,
     made: u64,
@@ -171,7 +190,7 @@ impl Objects {
         let Some(id) = Id::of_value(&value) else {
             return;
         };
-        match Stored::read(value.clone()) {
+        match StoredObject::read(value.clone()) {
             Ok(stored) => self.set(id, stored),
             Err(_) => {
                 let meta: ObjectMeta =
@@ -188,7 +207,7 @@ impl Objects {
         self.all.keys()
     }
 
-    pub fn stored(&self, id: &Id) -> Option<&Stored> {
+    pub fn stored(&self, id: &Id) -> Option<&StoredObject> {
         self.all.get(id)
     }
 
@@ -230,7 +249,7 @@ impl Objects {
         format!("{:08x}-0000-4000-8000-000000000000", self.made)
     }
 
-    fn set(&mut self, id: Id, stored: Stored) {
+    fn set(&mut self, id: Id, stored: StoredObject) {
         self.forget(&id);
         for key in &stored.keys {
             self.by_key
@@ -241,7 +260,7 @@ impl Objects {
         self.all.insert(id, stored);
     }
 
-    fn forget(&mut self, id: &Id) -> Option<Stored> {
+    fn forget(&mut self, id: &Id) -> Option<StoredObject> {
         let stored = self.all.remove(id)?;
         for key in &stored.keys {
             if let Some(ids) = self.by_key.get_mut(&(id.kind.clone(), key.clone())) {
@@ -264,7 +283,7 @@ impl Objects {
         let created = now.round(jiff::Unit::Second).unwrap_or(now).to_string();
         let given = json!({"uid": uid, "generation": 1, "resourceVersion": "1", "creationTimestamp": created});
         merge(&mut value["metadata"], &given);
-        let stored = Stored::read(value).map_err(|_| 422_u16)?;
+        let stored = StoredObject::read(value).map_err(|_| 422_u16)?;
         self.writes += 1;
         let value = stored.value.clone();
         self.set(id, stored);
@@ -278,18 +297,11 @@ impl Objects {
     pub fn change(
         &mut self,
         id: &Id,
-        (uid, version): (Option<&str>, Option<&str>),
+        expected: Preconditions<'_>,
         change: impl FnOnce(&mut Value),
     ) -> Result<Value, u16> {
         let stored = self.all.get(id).ok_or(NOT_FOUND)?;
-        let is_other =
-            |wanted: Option<&str>, stands: Option<&str>| wanted.is_some() && wanted != stands;
-        if is_other(uid, stored.uid())
-            || is_other(
-                version,
-                stored.value["metadata"]["resourceVersion"].as_str(),
-            )
-        {
+        if !expected.are_met_by(&stored.value["metadata"]) {
             return Err(CONFLICT);
         }
         let mut next = stored.value.clone();
@@ -303,7 +315,7 @@ impl Objects {
         }
         let before = stored.version();
         next["metadata"]["resourceVersion"] = json!((before + 1).to_string());
-        let stored = Stored::read(next).map_err(|_| 422_u16)?;
+        let stored = StoredObject::read(next).map_err(|_| 422_u16)?;
         self.writes += 1;
         let mut written = stored.value.clone();
         self.set(id.clone(), stored);
@@ -322,11 +334,11 @@ impl Objects {
     pub fn delete(
         &mut self,
         id: &Id,
-        stands: (Option<&str>, Option<&str>),
+        expected: Preconditions<'_>,
         now: jiff::Timestamp,
     ) -> Result<(), u16> {
         let at = now.round(jiff::Unit::Second).unwrap_or(now).to_string();
-        self.change(id, stands, |object| {
+        self.change(id, expected, |object| {
             if object["metadata"]["deletionTimestamp"].is_null() {
                 object["metadata"]["deletionTimestamp"] = json!(at);
             }
@@ -340,10 +352,10 @@ impl Objects {
         let Some(stored) = self.all.get(id) else {
             return false;
         };
-        let held = stored.value["metadata"]["finalizers"]
+        let has_finalizers = stored.value["metadata"]["finalizers"]
             .as_array()
             .is_some_and(|all| !all.is_empty());
-        if held || !stored.is_deleting() {
+        if has_finalizers || !stored.is_deleting() {
             return false;
         }
         let at = stored.value["metadata"]["deletionTimestamp"]
@@ -359,7 +371,7 @@ impl Objects {
         let owned: Vec<Id> = owned.map(|(id, _)| id.clone()).collect();
         for child in owned {
             // It exists, because it was just found.
-            let _ = self.delete(&child, (None, None), at.unwrap_or_default());
+            let _ = self.delete(&child, Preconditions::default(), at.unwrap_or_default());
         }
         true
     }

@@ -1,5 +1,7 @@
 //! The platform of a plan: read once, and changed only in memory. Changes succeed at once.
 
+mod compute;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,12 +10,12 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::steps::{Field, Step};
-use super::trail::Trail;
+use super::steps::Step;
+use super::trail::StepTrail;
 use crate::decide::drift;
 use crate::domain::{
     Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, Listed,
-    NameSupport, NewCompute, Operation, Project, Role, Settings, Shown, Support,
+    NewCompute, Operation, Project, Role, Shown,
 };
 use crate::platform::{Answer, Computes, KeyList, Keys, Latest, Platform, Reading, Tick};
 
@@ -25,9 +27,9 @@ const NO_SECRET: &str = "known-once-the-key-is-made";
 /// The platform of one account.
 pub struct InMemoryPlatform {
     source: Arc<dyn Platform>,
-    trail: Arc<Trail>,
+    trail: Arc<StepTrail>,
     now: Timestamp,
-    state: Mutex<State>,
+    state: Mutex<PlatformState>,
 }
 
 impl fmt::Debug for InMemoryPlatform {
@@ -39,25 +41,34 @@ impl fmt::Debug for InMemoryPlatform {
 }
 
 #[derive(Default)]
-struct State {
+struct PlatformState {
     projects: Option<Result<Listed<Project>, Fault>>,
-    computes: BTreeMap<String, Result<Known<Compute>, Fault>>,
-    keys: BTreeMap<String, Result<Known<KeyEntry>, Fault>>,
+    computes: BTreeMap<String, Result<PlannedList<Compute>, Fault>>,
+    keys: BTreeMap<String, Result<PlannedList<KeyEntry>, Fault>>,
     /// The latest readings, with the number of changes that they show.
     shown: BTreeMap<String, (u64, Arc<Reading<Computes>>)>,
-    shown_keys: Option<(u64, Arc<KeyList>)>,
+    latest_keys: Option<(u64, Arc<KeyList>)>,
     made: i64,
     changes: u64,
 }
 
+impl PlatformState {
+    /// Counts a create, and numbers what it creates.
+    fn number_of_new(&mut self) -> i64 {
+        self.made += 1;
+        self.changes += 1;
+        self.made
+    }
+}
+
 /// A list as it was read, and with the changes so far.
 #[derive(Clone, Debug)]
-struct Known<T> {
+struct PlannedList<T> {
     before: Vec<T>,
     now: Listed<T>,
 }
 
-impl<T: Clone> Known<T> {
+impl<T: Clone> PlannedList<T> {
     fn read(listed: Listed<T>) -> Self {
         Self {
             before: listed.shown().to_vec(),
@@ -66,15 +77,26 @@ impl<T: Clone> Known<T> {
     }
 }
 
+/// The list of a project or an organization with the changes so far, or `None` if it was not read.
+fn known<T: Clone>(
+    lists: &BTreeMap<String, Result<PlannedList<T>, Fault>>,
+    of: &str,
+) -> Option<Result<Listed<T>, Fault>> {
+    match lists.get(of)? {
+        Ok(list) => Some(Ok(list.now.clone())),
+        Err(fault) => Some(Err(fault.clone())),
+    }
+}
+
 /// A compute before and after the plan.
 #[derive(Clone, Debug, Default)]
-pub struct Change {
+pub struct BeforeAndAfter {
     pub before: Option<Compute>,
     pub after: Option<Compute>,
 }
 
 impl InMemoryPlatform {
-    pub fn new(source: Arc<dyn Platform>, trail: Arc<Trail>, now: Timestamp) -> Self {
+    pub fn new(source: Arc<dyn Platform>, trail: Arc<StepTrail>, now: Timestamp) -> Self {
         Self {
             source,
             trail,
@@ -83,7 +105,7 @@ impl InMemoryPlatform {
         }
     }
 
-    fn with<T>(&self, run: impl FnOnce(&mut State) -> T) -> T {
+    fn with<T>(&self, run: impl FnOnce(&mut PlatformState) -> T) -> T {
         run(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -104,7 +126,7 @@ impl InMemoryPlatform {
             };
             let reading = match state.shown.get(project).filter(is_current) {
                 Some((_, reading)) => reading.clone(),
-                None => Arc::new(Reading::new(tick, (self.now, self.now), computes.clone())),
+                None => Arc::new(Reading::new(tick, self.now, self.now, computes.clone())),
             };
             state
                 .shown
@@ -128,23 +150,23 @@ impl InMemoryPlatform {
             let is_current = |shown: &&(u64, Arc<KeyList>)| {
                 shown.0 == state.changes && after.is_none_or(|after| shown.1.began > after)
             };
-            let reading = match state.shown_keys.as_ref().filter(is_current) {
+            let reading = match state.latest_keys.as_ref().filter(is_current) {
                 Some((_, reading)) => reading.clone(),
-                None => Arc::new(Reading::new(tick, (self.now, self.now), keys.clone())),
+                None => Arc::new(Reading::new(tick, self.now, self.now, keys.clone())),
             };
-            state.shown_keys = Some((state.changes, reading.clone()));
+            state.latest_keys = Some((state.changes, reading.clone()));
             Some(read(reading))
         })
     }
 
     /// The change of a compute in this plan.
-    pub fn change_of(&self, project: &str, id: &str) -> Change {
+    pub fn change_of(&self, project: &str, id: &str) -> BeforeAndAfter {
         self.with(|state| {
             let Some(Ok(listed)) = state.computes.get(project) else {
-                return Change::default();
+                return BeforeAndAfter::default();
             };
             let find = |all: &[Compute]| all.iter().find(|compute| compute.id == id).cloned();
-            Change {
+            BeforeAndAfter {
                 before: find(&listed.before),
                 after: find(listed.now.shown()),
             }
@@ -198,95 +220,6 @@ fn not_found(what: &str, id: &str) -> Fault {
     }
 }
 
-/// Unknown properties of a new compute have placeholders.
-fn imagined(
-    project: &str,
-    new: &NewCompute,
-    others: &[Compute],
-    (number, now): (i64, Timestamp),
-) -> Compute {
-    let id = format!("new-compute-{number}");
-    let support = Support::among(others);
-    let names = if new.name.is_some() {
-        NameSupport::Kept
-    } else {
-        support.names
-    };
-    let pooled = others.iter().any(|other| other.pooled_host.is_some());
-    Compute {
-        project_id: project.to_owned(),
-        branch_id: new.branch_id.clone(),
-        region: others.first().and_then(|other| other.region.clone()),
-        role: new.role,
-        host: Some(format!("{id}.host-known-once-it-is-made")),
-        pooled_host: pooled.then(|| format!("{id}-pooler.host-known-once-it-is-made")),
-        name: new.name.clone(),
-        current_state: ComputeState::Active,
-        pending_state: None,
-        settings: new.settings.clone(),
-        last_active: None,
-        created_at: Some(now),
-        updated_at: Some(now),
-        started_at: Some(now),
-        support: Support { names, ..support },
-        id,
-    }
-}
-
-/// The fields that a change sets, with their previous values.
-fn fields(change: &ComputeChange, compute: Option<&Compute>) -> Vec<Field> {
-    let before = compute
-        .map(|compute| drift::shown(&compute.settings))
-        .unwrap_or_default();
-    let set = drift::shown(&change.settings)
-        .into_iter()
-        .map(|(field, after)| {
-            let before = before
-                .iter()
-                .find(|(known, _)| *known == field)
-                .map(|(_, value)| value.clone());
-            Field {
-                field,
-                before,
-                after,
-            }
-        });
-    let branch = change.branch_id.iter().map(|branch| Field {
-        field: "branchID".to_owned(),
-        before: compute.map(|compute| compute.branch_id.clone()),
-        after: branch.clone(),
-    });
-    // A change sends all database settings, although most stay the same.
-    branch
-        .chain(set)
-        .filter(|field| field.before.as_ref() != Some(&field.after))
-        .collect()
-}
-
-/// The settings after a change.
-fn set(settings: &mut Settings, change: &Settings) {
-    let Settings {
-        min,
-        max,
-        suspend_after,
-        pooler_enabled,
-        pooler_mode,
-        postgres,
-        passwordless_access,
-        disabled,
-    } = change.clone();
-    settings.min = min.or(settings.min);
-    settings.max = max.or(settings.max);
-    settings.suspend_after = suspend_after.or(settings.suspend_after);
-    settings.pooler_enabled = pooler_enabled.or(settings.pooler_enabled);
-    settings.pooler_mode = pooler_mode.or_else(|| settings.pooler_mode.take());
-    settings.passwordless_access = passwordless_access.or(settings.passwordless_access);
-    settings.disabled = disabled.or(settings.disabled);
-    if !postgres.is_empty() {
-        settings.postgres = postgres;
-    }
-}
-
 #[async_trait]
 impl Platform for InMemoryPlatform {
     async fn list_projects(&self) -> Result<Listed<Project>, Fault> {
@@ -299,24 +232,14 @@ impl Platform for InMemoryPlatform {
     }
 
     async fn list_computes(&self, project: &str) -> Result<Listed<Compute>, Fault> {
-        let known = |state: &mut State| {
-            Some(
-                state
-                    .computes
-                    .get(project)?
-                    .as_ref()
-                    .map(|it| it.now.clone())
-                    .map_err(Fault::clone),
-            )
-        };
-        if let Some(known) = self.with(known) {
+        if let Some(known) = self.with(|state| known(&state.computes, project)) {
             return known;
         }
         let read = self.source.list_computes(project).await;
         self.with(|state| {
             state
                 .computes
-                .insert(project.to_owned(), read.clone().map(Known::read))
+                .insert(project.to_owned(), read.clone().map(PlannedList::read))
         });
         read
     }
@@ -337,8 +260,8 @@ impl Platform for InMemoryPlatform {
     ) -> Result<(Compute, Vec<Operation>), Fault> {
         let others = self.list_computes(project).await?;
         let compute = self.with(|state| {
-            (state.made, state.changes) = (state.made + 1, state.changes + 1);
-            let compute = imagined(project, new, others.shown(), (state.made, self.now));
+            let id = format!("new-compute-{}", state.number_of_new());
+            let compute = compute::created(id, project, new, others.shown(), self.now);
             if let Some(Ok(listed)) = state.computes.get_mut(project) {
                 listed.now.shown_mut().push(compute.clone());
             }
@@ -348,18 +271,16 @@ impl Platform for InMemoryPlatform {
             Role::Primary => "ReadWrite",
             Role::Replica => "ReadOnly",
         };
-        self.trail.note(Step::CreateCompute {
+        let settings = ComputeChange {
+            branch_id: None,
+            settings: new.settings.clone(),
+        };
+        self.trail.record(Step::CreateCompute {
             project: project.to_owned(),
             branch: new.branch_id.clone(),
             type_: type_.to_owned(),
             compute: compute.id.clone(),
-            fields: fields(
-                &ComputeChange {
-                    branch_id: None,
-                    settings: new.settings.clone(),
-                },
-                None,
-            ),
+            fields: compute::changed_fields(&settings, None),
         });
         Ok((compute, Vec::new()))
     }
@@ -372,26 +293,15 @@ impl Platform for InMemoryPlatform {
     ) -> Result<Answer, Fault> {
         let (before, after) = self.change(project, compute, |compute| {
             let before = compute.clone();
-            set(&mut compute.settings, &change.settings);
-            compute.branch_id = change
-                .branch_id
-                .clone()
-                .unwrap_or_else(|| compute.branch_id.clone());
-            compute.updated_at = Some(self.now);
-            if drift::interrupts(change, &before) {
-                compute.started_at = Some(self.now);
-            }
+            compute::apply(compute, change, self.now);
             (before, compute.clone())
         })?;
-        let interrupts =
-            drift::interrupts(change, &before) && before.current_state != ComputeState::Idle;
-        let fields = fields(change, Some(&before));
-        let (project, compute) = (project.to_owned(), compute.to_owned());
-        self.trail.note(Step::ChangeCompute {
-            project,
-            compute,
-            fields,
-            interrupts,
+        self.trail.record(Step::ChangeCompute {
+            project: project.to_owned(),
+            compute: compute.to_owned(),
+            fields: compute::changed_fields(change, Some(&before)),
+            interrupts: drift::interrupts(change, &before)
+                && before.current_state != ComputeState::Idle,
         });
         Ok(Answer {
             compute: Some(after),
@@ -401,7 +311,7 @@ impl Platform for InMemoryPlatform {
 
     async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault> {
         // It is sent even if a list does not show the compute.
-        self.trail.note(Step::DeleteCompute {
+        self.trail.record(Step::DeleteCompute {
             project: project.to_owned(),
             compute: compute.clone(),
         });
@@ -424,10 +334,11 @@ impl Platform for InMemoryPlatform {
 
     async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault> {
         let after = self.change(project, compute, |compute| {
-            (compute.started_at, compute.updated_at) = (Some(self.now), Some(self.now));
+            compute.started_at = Some(self.now);
+            compute.updated_at = Some(self.now);
             compute.clone()
         })?;
-        self.trail.note(Step::RestartCompute {
+        self.trail.record(Step::RestartCompute {
             project: project.to_owned(),
             compute: compute.clone(),
         });
@@ -444,8 +355,7 @@ impl Platform for InMemoryPlatform {
         project: &str,
     ) -> Result<CreatedKey, Fault> {
         let id = self.with(|state| {
-            (state.made, state.changes) = (state.made + 1, state.changes + 1);
-            let id = FIRST_NUMBER + state.made;
+            let id = FIRST_NUMBER + state.number_of_new();
             if let Some(Ok(listed)) = state.keys.get_mut(organization) {
                 listed.now.shown_mut().push(KeyEntry {
                     id,
@@ -458,7 +368,7 @@ impl Platform for InMemoryPlatform {
             }
             id
         });
-        self.trail.note(Step::CreateKey {
+        self.trail.record(Step::CreateKey {
             project: project.to_owned(),
         });
         Ok(CreatedKey {
@@ -488,24 +398,14 @@ impl Platform for InMemoryPlatform {
     }
 
     async fn list_keys(&self, organization: &str) -> Result<Listed<KeyEntry>, Fault> {
-        let known = |state: &mut State| {
-            Some(
-                state
-                    .keys
-                    .get(organization)?
-                    .as_ref()
-                    .map(|it| it.now.clone())
-                    .map_err(Fault::clone),
-            )
-        };
-        if let Some(known) = self.with(known) {
+        if let Some(known) = self.with(|state| known(&state.keys, organization)) {
             return known;
         }
         let read = self.source.list_keys(organization).await;
         self.with(|state| {
             state
                 .keys
-                .insert(organization.to_owned(), read.clone().map(Known::read))
+                .insert(organization.to_owned(), read.clone().map(PlannedList::read))
         });
         read
     }
@@ -520,9 +420,9 @@ impl Platform for InMemoryPlatform {
             // A platform without a list of keys may lack this call, too, which only a real call
             // would show.
             Err(fault @ Fault::Unsupported { .. }) => return Err(fault),
-            Err(_) => self.trail.note(Step::RevokeKey { key }),
+            Err(_) => self.trail.record(Step::RevokeKey { key }),
             Ok(listed) => {
-                self.trail.note(Step::RevokeKey { key });
+                self.trail.record(Step::RevokeKey { key });
                 if matches!(
                     listed.find(Some(&id.to_string()), |entry| entry.id == id),
                     Shown::Absent

@@ -9,9 +9,11 @@ use crate::domain;
 
 use super::environment::Planner;
 use super::objects::{Id, Objects};
-use super::platform::Change;
-use super::rounds::Ended;
-use super::steps::{Cost, Counts, Manifest, Plan, Planned, Said, Step, Units, Waits};
+use super::platform::BeforeAndAfter;
+use super::rounds::PassesEnd;
+use super::steps::{
+    Cost, Counts, ManifestChange, Plan, Planned, PlannedCondition, PlannedWait, Step, Units,
+};
 use crate::api::Compute;
 
 /// The compute that a resource is bound to.
@@ -48,8 +50,9 @@ fn bound(compute: &Compute) -> Option<(Id, Bound)> {
 pub fn plan(
     planner: &Planner,
     ids: &BTreeSet<Id>,
-    ended: &BTreeMap<Id, Ended>,
-    (before, declared): (&BTreeMap<Id, Bound>, &BTreeMap<Id, Manifest>),
+    ended: &BTreeMap<Id, PassesEnd>,
+    before: &BTreeMap<Id, Bound>,
+    declared: &BTreeMap<Id, ManifestChange>,
 ) -> Plan {
     let after = bindings(&planner.cluster.objects());
     let resources: Vec<Planned> = ids
@@ -57,7 +60,7 @@ pub fn plan(
         .map(|id| {
             let linked = linked(planner, before.get(id), after.get(id));
             let steps = linked.into_iter().chain(planner.trail.of(id)).collect();
-            planned(planner, (id, ended.get(id)), declared.get(id), steps)
+            planned(planner, id, ended.get(id), declared.get(id), steps)
         })
         .collect();
     let concerned = ids
@@ -82,7 +85,7 @@ fn linked(planner: &Planner, before: Option<&Bound>, after: Option<&Bound>) -> O
     })
 }
 
-fn change_of(planner: &Planner, bound: &Bound) -> Option<Change> {
+fn change_of(planner: &Planner, bound: &Bound) -> Option<BeforeAndAfter> {
     planner
         .platform(&bound.account)
         .map(|platform| platform.change_of(&bound.project, &bound.compute))
@@ -90,8 +93,9 @@ fn change_of(planner: &Planner, bound: &Bound) -> Option<Change> {
 
 fn planned(
     planner: &Planner,
-    (id, ended): (&Id, Option<&Ended>),
-    manifest: Option<&Manifest>,
+    id: &Id,
+    ended: Option<&PassesEnd>,
+    manifest: Option<&ManifestChange>,
     steps: Vec<Step>,
 ) -> Planned {
     let gone = planner.cluster.objects().stored(id).is_none();
@@ -106,18 +110,20 @@ fn planned(
         next: None,
         unknown: None,
     };
+    if gone {
+        return planned;
+    }
     match ended {
-        _ if gone => {}
-        Some(Ended::Rests(Some(report), wake)) => {
+        Some(PassesEnd::Rests(Some(report), wake)) => {
             let conditions = report.conditions(&[], 0, planner.now);
-            (planned.ready, planned.synced) =
-                (said(&conditions, "Ready"), said(&conditions, "Synced"));
+            planned.ready = condition(&conditions, "Ready");
+            planned.synced = condition(&conditions, "Synced");
             planned.next = at(*wake);
             planned.waits = waits(report, *wake);
         }
-        Some(Ended::Rests(None, _)) => planned.unknown = Some(silent(planner, id)),
-        Some(Ended::Failed(error)) => planned.unknown = Some(error.clone()),
-        Some(Ended::Busy) => {
+        Some(PassesEnd::Rests(None, _)) => planned.unknown = Some(silent(planner, id)),
+        Some(PassesEnd::Failed(error)) => planned.unknown = Some(error.clone()),
+        Some(PassesEnd::Busy) => {
             planned.unknown =
                 Some("The plan comes to no end: the same is decided again and again.".to_owned());
         }
@@ -142,11 +148,11 @@ fn silent(planner: &Planner, id: &Id) -> String {
     format!("The platform of account {account} was not read, so nothing is decided.")
 }
 
-fn said(conditions: &[Condition], type_: &str) -> Option<Said> {
+fn condition(conditions: &[Condition], type_: &str) -> Option<PlannedCondition> {
     let found = conditions
         .iter()
         .find(|condition| condition.type_ == type_)?;
-    Some(Said {
+    Some(PlannedCondition {
         status: found.status.clone(),
         reason: found.reason.clone(),
         message: found.message.clone(),
@@ -161,7 +167,7 @@ fn at(wake: Wake) -> Option<jiff::Timestamp> {
 }
 
 /// The wait of a resource that does not match its spec.
-fn waits(report: &Report, wake: Wake) -> Option<Waits> {
+fn waits(report: &Report, wake: Wake) -> Option<PlannedWait> {
     use crate::decide::{Health, Sync};
     let (reason, message) = match (&report.health, &report.sync) {
         (
@@ -177,7 +183,7 @@ fn waits(report: &Report, wake: Wake) -> Option<Waits> {
         .waiting
         .as_ref()
         .map_or_else(|| at(wake), |waiting| waiting.until);
-    Some(Waits {
+    Some(PlannedWait {
         reason: reason.to_string(),
         message: message.to_owned(),
         until,
@@ -189,7 +195,7 @@ fn cost<'a>(planner: &Planner, bound: impl Iterator<Item = &'a Bound>) -> Option
     let mut cost = Cost::default();
     let mut seen = BTreeSet::new();
     for bound in bound.filter(|bound| seen.insert(bound.compute.clone())) {
-        let Change { before, after } = change_of(planner, bound)?;
+        let BeforeAndAfter { before, after } = change_of(planner, bound)?;
         cost.before = plus(cost.before, before.as_ref())?;
         cost.after = plus(cost.after, after.as_ref())?;
     }

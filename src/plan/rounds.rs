@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use kube::Resource;
 
 use super::environment::Planner;
-use super::objects::{Id, Stored};
+use super::objects::{Id, StoredObject};
 use crate::api::{Account, ClusterAccount};
 use crate::cluster::explained;
 use crate::controller::account::{AnyAccount, CredentialRef};
@@ -24,7 +24,7 @@ const AT_ONCE: usize = 12;
 
 /// The end of the passes over a resource.
 #[derive(Clone, Debug)]
-pub enum Ended {
+pub enum PassesEnd {
     /// The last report, and the time of the next pass.
     Rests(Option<Report>, Wake),
     /// The pass failed with this error.
@@ -36,14 +36,14 @@ pub enum Ended {
 impl Planner {
     /// Runs passes over these resources, over those that they create, and over the accounts that
     /// they need.
-    pub async fn run_until_stable(&self, selected: &BTreeSet<Id>) -> BTreeMap<Id, Ended> {
+    pub async fn run_until_stable(&self, selected: &BTreeSet<Id>) -> BTreeMap<Id, PassesEnd> {
         let mut ended = BTreeMap::new();
         for _ in 0..MOST_ROUNDS {
             let before = self.effects();
             for id in self.concerned(selected) {
                 let how = self.passes(&id).await;
                 ended.insert(id, how);
-                self.hear();
+                self.handle_deletions();
             }
             if !self.read_wanted().await && self.effects() == before {
                 break;
@@ -58,22 +58,22 @@ impl Planner {
     }
 
     /// Runs passes over one resource, as long as one follows another at once.
-    async fn passes(&self, id: &Id) -> Ended {
+    async fn passes(&self, id: &Id) -> PassesEnd {
         self.trail.begin(id);
         for _ in 0..AT_ONCE {
-            let mut one = One {
+            let mut one = OnePass {
                 planner: self,
                 id,
                 pass: None,
             };
             AllKinds::each(&mut one);
             let Some(pass) = one.pass.take() else {
-                return Ended::Rests(None, Wake::OnChange);
+                return PassesEnd::Rests(None, Wake::OnChange);
             };
             match pass.await {
                 // The pass conflicted with its own write, which the next pass sees.
                 Err(kube::Error::Api(status)) if status.code == 409 => {}
-                Err(error) => return Ended::Failed(explained(&error)),
+                Err(error) => return PassesEnd::Failed(explained(&error)),
                 Ok(Pass {
                     next: Next::Now | Next::OnOwnWrite,
                     ..
@@ -85,17 +85,16 @@ impl Planner {
                 Ok(Pass {
                     next: Next::On(wake),
                     report,
-                }) => return Ended::Rests(report, wake),
+                }) => return PassesEnd::Rests(report, wake),
             }
         }
-        Ended::Busy
+        PassesEnd::Busy
     }
 
-    /// Handles the deletion of objects.
-    fn hear(&self) {
+    fn handle_deletions(&self) {
         let gone = std::mem::take(&mut self.cluster.objects().gone);
         for (id, stored) in &gone {
-            AllKinds::each(&mut Gone {
+            AllKinds::each(&mut DeletedObject {
                 planner: self,
                 id,
                 stored,
@@ -107,7 +106,7 @@ impl Planner {
     fn concerned(&self, selected: &BTreeSet<Id>) -> Vec<Id> {
         let planned = self.planned(selected);
         let objects = self.cluster.objects();
-        let mut needs = Needs {
+        let mut needs = NeededAccounts {
             accounts: BTreeSet::new(),
             secrets: BTreeSet::new(),
             stored: None,
@@ -118,26 +117,20 @@ impl Planner {
                 .map(|stored| (id.clone(), stored.clone()));
             AllKinds::each(&mut needs);
         }
-        let mut ids = BTreeSet::new();
-        ids.extend(
-            objects
-                .all::<Account>()
-                .iter()
-                .filter(|it| needs.has(it.as_ref()))
-                .map(|it| Id::of(it.as_ref())),
-        );
-        ids.extend(
-            objects
-                .all::<ClusterAccount>()
-                .iter()
-                .filter(|it| needs.has(it.as_ref()))
-                .map(|it| Id::of(it.as_ref())),
-        );
-        let accounts: Vec<Id> = ids.iter().cloned().collect();
-        accounts
-            .into_iter()
-            .chain(planned.into_iter().filter(|id| !ids.contains(id)))
-            .collect()
+        let mut accounts = BTreeSet::new();
+        for account in objects.all::<Account>() {
+            if needs.has(account.as_ref()) {
+                accounts.insert(Id::of(account.as_ref()));
+            }
+        }
+        for account in objects.all::<ClusterAccount>() {
+            if needs.has(account.as_ref()) {
+                accounts.insert(Id::of(account.as_ref()));
+            }
+        }
+        let others = planned.into_iter().filter(|id| !accounts.contains(id));
+        let others: Vec<Id> = others.collect();
+        accounts.into_iter().chain(others).collect()
     }
 
     /// The selected resources that still exist, and those that they own.
@@ -151,25 +144,26 @@ impl Planner {
                     .map(str::to_owned)
             })
             .collect();
-        let is_planned = |id: &&Id| {
-            let owned = || {
-                objects
-                    .stored(id)
-                    .is_some_and(|stored| uids.iter().any(|uid| stored.is_owned_by(uid)))
-            };
-            selected.contains(*id) || owned()
-        };
-        objects.ids().filter(is_planned).cloned().collect()
+        let mut planned = BTreeSet::new();
+        for id in objects.ids() {
+            let is_owned = objects
+                .stored(id)
+                .is_some_and(|stored| uids.iter().any(|uid| stored.is_owned_by(uid)));
+            if is_owned || selected.contains(id) {
+                planned.insert(id.clone());
+            }
+        }
+        planned
     }
 }
 
-struct One<'a> {
+struct OnePass<'a> {
     planner: &'a Planner,
     id: &'a Id,
     pass: Option<BoxFuture<'a, Result<Pass, kube::Error>>>,
 }
 
-impl KindVisitor for One<'_> {
+impl KindVisitor for OnePass<'_> {
     fn visit<K: Kind>(&mut self) {
         if *self.id.kind != *K::Object::kind(&()) {
             return;
@@ -179,7 +173,7 @@ impl KindVisitor for One<'_> {
             .cluster
             .objects()
             .stored(self.id)
-            .and_then(Stored::typed::<K::Object>);
+            .and_then(StoredObject::typed::<K::Object>);
         let (Some(object), planner) = (found, self.planner) else {
             return;
         };
@@ -187,13 +181,13 @@ impl KindVisitor for One<'_> {
     }
 }
 
-struct Gone<'a> {
+struct DeletedObject<'a> {
     planner: &'a Planner,
     id: &'a Id,
-    stored: &'a Stored,
+    stored: &'a StoredObject,
 }
 
-impl KindVisitor for Gone<'_> {
+impl KindVisitor for DeletedObject<'_> {
     fn visit<K: Kind>(&mut self) {
         if *self.id.kind != *K::Object::kind(&()) {
             return;
@@ -206,13 +200,13 @@ impl KindVisitor for Gone<'_> {
 
 /// The accounts that resources refer to, and the Secrets that they write, because accounts may read
 /// them.
-struct Needs {
+struct NeededAccounts {
     accounts: BTreeSet<AccountName>,
     secrets: BTreeSet<(String, String)>,
-    stored: Option<(Id, Stored)>,
+    stored: Option<(Id, StoredObject)>,
 }
 
-impl Needs {
+impl NeededAccounts {
     fn has<A: AnyAccount>(&self, account: &A) -> bool {
         let CredentialRef {
             namespace, name, ..
@@ -221,7 +215,7 @@ impl Needs {
     }
 }
 
-impl KindVisitor for Needs {
+impl KindVisitor for NeededAccounts {
     fn visit<K: Kind>(&mut self) {
         let Some((id, stored)) = &self.stored else {
             return;

@@ -16,15 +16,15 @@ use crate::cluster::{AppliedSecret, merge};
 use crate::decide::names::FIELD_MANAGER;
 
 /// Namespace and name.
-pub type Place = (String, String);
+pub type SecretName = (String, String);
 
 /// The Secrets that were read, declared or written.
 #[derive(Default)]
 pub struct Secrets {
     /// `None` if there is no such Secret.
-    pub known: BTreeMap<Place, Option<Secret>>,
+    pub known: BTreeMap<SecretName, Option<Secret>>,
     /// The Secrets of accounts whose key the user gave, for a user who may not read them.
-    pub given: BTreeMap<Place, Secret>,
+    pub given: BTreeMap<SecretName, Secret>,
     made: u64,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Debug for Secrets {
 
 /// The result of a write.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct SecretWrite {
     pub new: bool,
     /// Names of the added, changed or removed entries.
     pub entries: BTreeSet<String>,
@@ -57,12 +57,12 @@ impl Secrets {
             .get_or_insert_with(|| "0".to_owned());
     }
 
-    fn get(&self, place: &Place) -> Option<Secret> {
+    fn get(&self, place: &SecretName) -> Option<Secret> {
         self.known.get(place)?.clone()
     }
 
     /// A Secret that the user declares.
-    pub fn declare(&mut self, place: Place, mut secret: Secret) {
+    pub fn declare(&mut self, place: SecretName, mut secret: Secret) {
         if let Some(before) = self.get(&place) {
             secret.metadata = before.metadata;
         }
@@ -71,7 +71,7 @@ impl Secrets {
     }
 
     /// The Secret of an account, with a key from the user.
-    pub fn give(&mut self, place: Place, entry: String, key: &SecretString) {
+    pub fn give(&mut self, place: SecretName, entry: String, key: &SecretString) {
         let mut secret = Secret::default();
         (secret.metadata.namespace, secret.metadata.name) =
             (Some(place.0.clone()), Some(place.1.clone()));
@@ -81,7 +81,7 @@ impl Secrets {
         self.given.insert(place, secret);
     }
 
-    pub fn create(&mut self, place: &Place, secret: &Secret) -> Result<Written, u16> {
+    pub fn create(&mut self, place: &SecretName, secret: &Secret) -> Result<SecretWrite, u16> {
         if self.get(place).is_some() {
             return Err(CONFLICT);
         }
@@ -97,20 +97,20 @@ impl Secrets {
         namespace: &str,
         applied: &AppliedSecret,
         dry_run: bool,
-    ) -> Result<(Secret, Written), u16> {
+    ) -> Result<(Secret, SecretWrite), u16> {
         let place = (namespace.to_owned(), applied.name.clone());
-        let stands = self.get(&place);
+        let stored = self.get(&place);
         let differs =
-            |wanted: &Option<String>, stands: Option<String>| wanted.is_some() && *wanted != stands;
-        if differs(&applied.uid, stands.as_ref().and_then(Secret::uid))
+            |wanted: &Option<String>, stored: Option<String>| wanted.is_some() && *wanted != stored;
+        if differs(&applied.uid, stored.as_ref().and_then(Secret::uid))
             || differs(
                 &applied.version,
-                stands.as_ref().and_then(Secret::resource_version),
+                stored.as_ref().and_then(Secret::resource_version),
             )
         {
             return Err(CONFLICT);
         }
-        let mut next = stands.unwrap_or_else(|| {
+        let mut next = stored.unwrap_or_else(|| {
             let mut secret = Secret::default();
             (secret.metadata.name, secret.metadata.namespace) =
                 (Some(place.1.clone()), Some(place.0.clone()));
@@ -133,7 +133,7 @@ impl Secrets {
             }
         }
         if dry_run {
-            let unchanged = Written {
+            let unchanged = SecretWrite {
                 new: false,
                 entries: BTreeSet::new(),
                 changed: false,
@@ -144,7 +144,7 @@ impl Secrets {
         Ok((self.get(&place).unwrap_or_default(), written))
     }
 
-    pub fn patch(&mut self, place: &Place, patch: &Value) -> Result<Written, u16> {
+    pub fn patch(&mut self, place: &SecretName, patch: &Value) -> Result<SecretWrite, u16> {
         let secret = self.get(place).ok_or(NOT_FOUND)?;
         let wanted = patch["metadata"]["resourceVersion"].as_str();
         if wanted.is_some() && wanted != secret.metadata.resource_version.as_deref() {
@@ -155,7 +155,7 @@ impl Secrets {
         let next: Secret = serde_json::from_value(value).map_err(|_| 422_u16)?;
         if next.metadata.deletion_timestamp.is_some() && next.finalizers().is_empty() {
             self.known.insert(place.clone(), None);
-            return Ok(Written {
+            return Ok(SecretWrite {
                 new: false,
                 entries: BTreeSet::new(),
                 changed: true,
@@ -180,10 +180,10 @@ impl Secrets {
         }
     }
 
-    fn put(&mut self, place: &Place, mut next: Secret) -> Written {
-        let stands = self.known.get(place).and_then(Option::as_ref);
-        let changed = stands != Some(&next);
-        let entries = differing(stands, &next);
+    fn put(&mut self, place: &SecretName, mut next: Secret) -> SecretWrite {
+        let stored = self.known.get(place).and_then(Option::as_ref);
+        let changed = stored != Some(&next);
+        let entries = differing(stored, &next);
         if changed {
             let version = next
                 .resource_version()
@@ -191,8 +191,8 @@ impl Secrets {
                 .unwrap_or_default();
             next.metadata.resource_version = Some((version + 1).to_string());
         }
-        let written = Written {
-            new: stands.is_none(),
+        let written = SecretWrite {
+            new: stored.is_none(),
             entries,
             changed,
         };

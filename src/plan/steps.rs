@@ -20,12 +20,12 @@ pub enum Step {
         type_: String,
         /// A placeholder for the compute, which has no identifier yet.
         compute: String,
-        fields: Vec<Field>,
+        fields: Vec<FieldChange>,
     },
     ChangeCompute {
         project: String,
         compute: String,
-        fields: Vec<Field>,
+        fields: Vec<FieldChange>,
         interrupts: bool,
     },
     RestartCompute {
@@ -81,7 +81,7 @@ impl Step {
 
 /// An attribute of a compute, before and after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Field {
+pub struct FieldChange {
     pub field: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
@@ -91,7 +91,7 @@ pub struct Field {
 /// How a manifest relates to the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Manifest {
+pub enum ManifestChange {
     /// No object with this name exists.
     New,
     /// It differs from the object in the cluster.
@@ -101,7 +101,7 @@ pub enum Manifest {
 
 /// A condition of the planned status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Said {
+pub struct PlannedCondition {
     pub status: String,
     pub reason: String,
     pub message: String,
@@ -109,7 +109,7 @@ pub struct Said {
 
 /// The reason and the time limit of a wait.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Waits {
+pub struct PlannedWait {
     pub reason: String,
     pub message: String,
     /// The latest time of the next decision; absent if only a change ends the wait.
@@ -124,18 +124,18 @@ pub struct Planned {
     pub id: Id,
     /// Absent for a resource that exists only in the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub manifest: Option<Manifest>,
+    pub manifest: Option<ManifestChange>,
     /// In this order.
     pub steps: Vec<Step>,
     /// True if the resource is gone in the end.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ready: Option<Said>,
+    pub ready: Option<PlannedCondition>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub synced: Option<Said>,
+    pub synced: Option<PlannedCondition>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub waits: Option<Waits>,
+    pub waits: Option<PlannedWait>,
     /// The time of the next pass without another cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Timestamp>,
@@ -215,10 +215,9 @@ impl Counts {
             resources: resources.len(),
             ..Self::default()
         };
-        resources
-            .iter()
-            .flat_map(|planned| &planned.steps)
-            .for_each(|step| counts.add(step));
+        for step in resources.iter().flat_map(|planned| &planned.steps) {
+            counts.add(step);
+        }
         counts.waiting = resources
             .iter()
             .filter(|planned| planned.waits.is_some())

@@ -9,10 +9,10 @@ use super::steps::Step;
 
 /// The steps so far.
 #[derive(Debug, Default)]
-pub struct Trail(Mutex<Noted>);
+pub struct StepTrail(Mutex<RecordedSteps>);
 
 #[derive(Debug, Default)]
-struct Noted {
+struct RecordedSteps {
     acting: Option<Id>,
     steps: BTreeMap<Id, Vec<Step>>,
     /// Number of steps so far.
@@ -21,20 +21,20 @@ struct Noted {
     failure: Option<PlanError>,
 }
 
-impl Trail {
+impl StepTrail {
     /// Starts a pass over this resource.
     pub fn begin(&self, id: &Id) {
-        self.with(|noted| noted.acting = Some(id.clone()));
+        self.with(|recorded| recorded.acting = Some(id.clone()));
     }
 
     /// Adds a step to the resource of the current pass.
-    pub fn note(&self, step: Step) {
-        self.with(|noted| {
-            noted.count += 1;
-            let Some(id) = noted.acting.clone() else {
+    pub fn record(&self, step: Step) {
+        self.with(|recorded| {
+            recorded.count += 1;
+            let Some(id) = recorded.acting.clone() else {
                 return;
             };
-            let steps = noted.steps.entry(id).or_default();
+            let steps = recorded.steps.entry(id).or_default();
             let known = steps.iter().position(|known| is_same_secret(known, &step));
             let known = known.map(|position| steps.remove(position));
             steps.push(known.map_or(step.clone(), |known| together(known, step)));
@@ -44,15 +44,15 @@ impl Trail {
     /// Records something that could not be read, once.
     pub fn not_read(&self, what: impl Into<String>) {
         let what = what.into();
-        self.with(|noted| {
-            if !noted.not_read.contains(&what) {
-                noted.not_read.push(what);
+        self.with(|recorded| {
+            if !recorded.not_read.contains(&what) {
+                recorded.not_read.push(what);
             }
         });
     }
 
     pub fn all_not_read(&self) -> Vec<String> {
-        self.with(|noted| noted.not_read.clone())
+        self.with(|recorded| recorded.not_read.clone())
     }
 
     /// Records why there is no plan. The first reason counts.
@@ -67,14 +67,14 @@ impl Trail {
     }
 
     pub fn of(&self, id: &Id) -> Vec<Step> {
-        self.with(|noted| noted.steps.get(id).cloned().unwrap_or_default())
+        self.with(|recorded| recorded.steps.get(id).cloned().unwrap_or_default())
     }
 
     pub fn count(&self) -> u64 {
-        self.with(|noted| noted.count)
+        self.with(|recorded| recorded.count)
     }
 
-    fn with<T>(&self, run: impl FnOnce(&mut Noted) -> T) -> T {
+    fn with<T>(&self, run: impl FnOnce(&mut RecordedSteps) -> T) -> T {
         run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -94,14 +94,14 @@ fn together(known: Step, step: Step) -> Step {
             },
             Step::WriteSecret {
                 name,
-                new: anew,
+                new: is_new,
                 entries,
             },
         ) => {
             let all: BTreeSet<String> = before.into_iter().chain(entries).collect();
             Step::WriteSecret {
                 name,
-                new: new || anew,
+                new: new || is_new,
                 entries: all.into_iter().collect(),
             }
         }

@@ -74,12 +74,12 @@ pub struct BudgetFigures {
     pub left: u32,
     /// Time until the end of the pause.
     pub pause: Duration,
-    pub waits: Vec<Waits>,
+    pub waits: Vec<WaitFigures>,
 }
 
 /// Requests of one priority that wait or have waited for the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waits {
+pub struct WaitFigures {
     pub priority: Priority,
     pub waiting: u32,
     /// Total waiting time of all requests.
@@ -88,9 +88,9 @@ pub struct Waits {
 
 /// tokio's clock, so that waiting and counting agree even if a test moves the time.
 #[derive(Clone, Copy, Debug)]
-struct Ticks(Instant);
+struct TokioClock(Instant);
 
-impl Clock for Ticks {
+impl Clock for TokioClock {
     type Instant = Duration;
 
     fn now(&self) -> Duration {
@@ -98,7 +98,7 @@ impl Clock for Ticks {
     }
 }
 
-type Limiter = RateLimiter<NotKeyed, InMemoryState, Ticks, StateInformationMiddleware>;
+type Limiter = RateLimiter<NotKeyed, InMemoryState, TokioClock, StateInformationMiddleware>;
 
 /// The rate budget of one account, shared by everything that calls the platform for it.
 pub struct Budget {
@@ -108,7 +108,7 @@ pub struct Budget {
     keys: Limiter,
     key_lane: Turns,
     lanes: [Turns; PRIORITIES],
-    state: Mutex<State>,
+    state: Mutex<BudgetState>,
     changed: Notify,
     jitter: Jitter,
     rate: Rate,
@@ -118,7 +118,7 @@ pub struct Budget {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BudgetState {
     waiting: [u32; PRIORITIES],
     /// Total waiting time of all requests until `counted`.
     waited: [Duration; PRIORITIES],
@@ -131,7 +131,7 @@ struct State {
     pauses: u32,
 }
 
-impl State {
+impl BudgetState {
     fn count_waits(&mut self) {
         let now = Instant::now();
         let since = self.counted.replace(now).unwrap_or(now);
@@ -165,7 +165,7 @@ impl Budget {
 
     /// A full budget. `jitter` shortens its pauses by a random part.
     pub fn with_jitter(rate: Rate, jitter: Jitter) -> Self {
-        let ticks = Ticks(Instant::now());
+        let ticks = TokioClock(Instant::now());
         let limiter =
             |quota| -> Limiter { RateLimiter::direct_with_clock(quota, ticks).with_middleware() };
         let share = |percent| limiter(rate.share(percent));
@@ -197,11 +197,11 @@ impl Budget {
         if self.unlimited {
             return;
         }
-        let _place = Place::take(self, priority as usize);
+        let _place = WaitingRequest::take(self, priority as usize);
         self.granted(priority, party).await;
         if let Some(organization) = self.organization.get() {
             let shared = organization.budget();
-            let _place = Place::take(&shared, priority as usize);
+            let _place = WaitingRequest::take(&shared, priority as usize);
             shared.granted(priority, party).await;
         }
     }
@@ -223,12 +223,12 @@ impl Budget {
         loop {
             let changed = self.changed.notified();
             match self.attempt(lane, &mut share) {
-                Attempt::Granted => return,
-                Attempt::At(instant) => tokio::select! {
+                Admission::Granted => return,
+                Admission::At(instant) => tokio::select! {
                     () = sleep_until(instant) => {}
                     () = changed => {}
                 },
-                Attempt::AfterOthers => changed.await,
+                Admission::AfterOthers => changed.await,
             }
         }
     }
@@ -295,7 +295,7 @@ impl Budget {
         state.count_waits();
         let waits = |priority| {
             let lane = priority as usize;
-            Waits {
+            WaitFigures {
                 priority,
                 waiting: state.waiting[lane],
                 waited: state.waited[lane],
@@ -313,11 +313,11 @@ impl Budget {
         }
     }
 
-    fn attempt(&self, lane: usize, share: &mut usize) -> Attempt {
+    fn attempt(&self, lane: usize, share: &mut usize) -> Admission {
         let mut state = self.state();
         if let Some(until) = state.paused_until {
             if Instant::now() < until {
-                return Attempt::At(until);
+                return Admission::At(until);
             }
             state.paused_until = None;
             self.drain();
@@ -325,14 +325,14 @@ impl Budget {
         }
         let outranked = state.waiting[..lane].iter().any(|waiting| *waiting > 0);
         if outranked && state.overtaken[lane] < PATIENCE[lane] {
-            return Attempt::AfterOthers;
+            return Admission::AfterOthers;
         }
         loop {
             let limiter = &self.shares[*share];
             let granted = match limiter.check() {
                 Ok(granted) => granted,
                 Err(refused) => {
-                    return Attempt::At(
+                    return Admission::At(
                         Instant::now() + refused.wait_time_from(limiter.clock().now()),
                     );
                 }
@@ -349,7 +349,7 @@ impl Budget {
                 state.overtaken[lower] = state.overtaken[lower].saturating_add(1);
             }
         }
-        Attempt::Granted
+        Admission::Granted
     }
 
     /// After a pause, requests are sent at the steady rate, without a saved-up burst.
@@ -359,21 +359,21 @@ impl Budget {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BudgetState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-enum Attempt {
+enum Admission {
     Granted,
     At(Instant),
     AfterOthers,
 }
 
 /// A place among the waiting requests. Dropping it gives it up, also if the caller stops waiting.
-struct Place<'a>(&'a Budget, usize);
+struct WaitingRequest<'a>(&'a Budget, usize);
 
-impl<'a> Place<'a> {
+impl<'a> WaitingRequest<'a> {
     fn take(budget: &'a Budget, lane: usize) -> Self {
         let mut state = budget.state();
         state.count_waits();
@@ -382,7 +382,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for WaitingRequest<'_> {
     fn drop(&mut self) {
         {
             let mut state = self.0.state();
@@ -394,5 +394,4 @@ impl Drop for Place<'_> {
 }
 
 #[cfg(test)]
-#[path = "budget_tests.rs"]
 mod tests;

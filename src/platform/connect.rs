@@ -173,5 +173,4 @@ impl Connect for OverHttp {
 }
 
 #[cfg(test)]
-#[path = "connect_tests.rs"]
 mod tests;

@@ -38,16 +38,16 @@ impl Gate {
 
     /// Closes or opens the gate after a call with the account's own key. One 401 only puts the key
     /// in doubt. A call that asks about the key (`asks`) gets the 401 itself.
-    pub fn note<T>(&self, outcome: Result<T, Fault>, asks: bool) -> Result<T, Fault> {
+    pub fn record<T>(&self, outcome: Result<T, Fault>, asks: bool) -> Result<T, Fault> {
         match outcome {
             Err(Fault::Unauthorized { message }) => {
                 let doubt = Fault::KeyInDoubt {
                     message: message.clone(),
                 };
                 self.0.send_if_modified(|why| {
-                    let news = why.is_none();
+                    let is_new = why.is_none();
                     why.get_or_insert_with(|| doubt.clone());
-                    news
+                    is_new
                 });
                 Err(if asks {
                     Fault::Unauthorized { message }

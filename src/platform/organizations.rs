@@ -10,10 +10,10 @@ use super::{Budget, Rate};
 
 /// The organizations that the platform has accepted accounts for. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Organizations(Arc<Mutex<HashMap<Place, Weak<Organization>>>>);
+pub struct Organizations(Arc<Mutex<HashMap<OrganizationId, Weak<Organization>>>>);
 
 /// A platform and the identifier of one of its organizations.
-type Place = (String, String);
+type OrganizationId = (String, String);
 
 /// One organization. Its budget is the greater of the default and the highest limit of its
 /// accounts. Each account also keeps to its own limit.
@@ -41,20 +41,20 @@ impl Organization {
 
 /// An account that may belong to an organization, which is not proven yet.
 #[derive(Debug)]
-pub struct Candidate {
+pub struct OrganizationClaim {
     organizations: Organizations,
-    place: Place,
+    place: OrganizationId,
     rate: Rate,
 }
 
 impl Organizations {
-    pub fn candidate(&self, base_url: &str, organization: &str, rate: Rate) -> Candidate {
+    pub fn candidate(&self, base_url: &str, organization: &str, rate: Rate) -> OrganizationClaim {
         let platform = normalized(base_url);
         let place = (
             platform.trim_end_matches('/').to_owned(),
             organization.to_owned(),
         );
-        Candidate {
+        OrganizationClaim {
             organizations: self.clone(),
             place,
             rate,
@@ -62,7 +62,7 @@ impl Organizations {
     }
 }
 
-impl Candidate {
+impl OrganizationClaim {
     /// Call this after the platform accepted the account's key for `organization`. Returns the
     /// shared organization if it is the one in the account's spec.
     pub fn accepted_for(&self, organization: &str) -> Option<Arc<Organization>> {
@@ -104,7 +104,9 @@ mod tests {
     fn account(
         all: &Organizations,
         fake: &Arc<Fake>,
-        (url, organization, rate): (&str, &str, Rate),
+        url: &str,
+        organization: &str,
+        rate: Rate,
     ) -> RateLimited {
         let budget = Arc::new(Budget::with_jitter(rate, || 0.0));
         let client = RateLimited::new(
@@ -152,8 +154,8 @@ mod tests {
             ("org", "https://tenant.example/api/v2", false),
         ] {
             let (all, fake) = (Organizations::default(), Fake::of([]));
-            let quiet = account(&all, &fake, (URL, "org", FULL));
-            let busy = account(&all, &fake, (url, other, FULL)).for_namespace("evil");
+            let quiet = account(&all, &fake, URL, "org", FULL);
+            let busy = account(&all, &fake, url, other, FULL).for_namespace("evil");
             quiet.list_keys("org").await.unwrap();
             busy.list_keys(other).await.unwrap();
             let took = beside_a_busy_one(quiet, busy).await;
@@ -166,8 +168,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_copied_organization_shares_nothing() {
         let (all, mine, theirs) = (Organizations::default(), Fake::of([]), Fake::of([]));
-        let quiet = account(&all, &mine, (URL, "org", FULL));
-        let busy = account(&all, &theirs, (URL, "org", FULL)).for_namespace("evil");
+        let quiet = account(&all, &mine, URL, "org", FULL);
+        let busy = account(&all, &theirs, URL, "org", FULL).for_namespace("evil");
         quiet.list_keys("org").await.unwrap();
         theirs.fail_only(
             "list_keys",
@@ -191,19 +193,12 @@ mod tests {
             requests_per_minute: 6000,
             burst: 100,
         };
-        let slow = account(
-            &all,
-            &theirs,
-            (
-                URL,
-                "org",
-                Rate {
-                    requests_per_minute: 1,
-                    burst: 1,
-                },
-            ),
-        );
-        let fast = account(&all, &mine, (URL, "org", more));
+        let one = Rate {
+            requests_per_minute: 1,
+            burst: 1,
+        };
+        let slow = account(&all, &theirs, URL, "org", one);
+        let fast = account(&all, &mine, URL, "org", more);
         slow.list_keys("org").await.unwrap();
         fast.list_keys("org").await.unwrap();
         theirs.fail(Fault::Throttled {
@@ -220,10 +215,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_organization_goes_with_its_last_account() {
         let (all, fake) = (Organizations::default(), Fake::of([]));
-        let client = account(&all, &fake, (URL, "org", FULL));
+        let client = account(&all, &fake, URL, "org", FULL);
         client.list_keys("org").await.unwrap();
         drop(client);
-        account(&all, &fake, (URL, "another", FULL))
+        account(&all, &fake, URL, "another", FULL)
             .list_keys("another")
             .await
             .unwrap();

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::gate::{Gate, proves_acceptance};
-use super::organizations::Candidate;
+use super::organizations::OrganizationClaim;
 use super::{Answer, Budget, FOR, Party, Platform, PlatformClient, Priority};
 use crate::domain::{
     Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation,
@@ -45,23 +45,23 @@ impl Meter for NoMeter {
 /// Clones share everything except the priority of their reads and their namespaces.
 #[derive(Clone)]
 pub struct RateLimited {
-    shared: Arc<Shared>,
+    shared: Arc<SharedClient>,
     reads: Priority,
-    entry: Entry,
+    entry: Admittance,
     leadership: Leadership,
     /// The namespaces of the requests, for a fair budget.
     party: Party,
 }
 
-struct Shared {
+struct SharedClient {
     inner: Arc<dyn Platform>,
     budget: Arc<Budget>,
     meter: Arc<dyn Meter>,
     gate: Gate,
-    candidate: OnceLock<Candidate>,
+    candidate: OnceLock<OrganizationClaim>,
 }
 
-impl Shared {
+impl SharedClient {
     async fn room(&self, priority: Priority, party: &Party) {
         spans::budget(priority.name(), self.budget.acquire(priority, party)).await;
     }
@@ -77,7 +77,7 @@ impl Shared {
 
 /// The checks that a call has to pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Entry {
+enum Admittance {
     GateAndBudget,
     /// The call checks if the gate can be opened.
     Budget,
@@ -103,7 +103,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 impl RateLimited {
     /// `inner` within `budget`, with an open gate and reads of [`Priority::FreshRead`].
     pub fn new(inner: Arc<dyn Platform>, budget: Arc<Budget>, meter: Arc<dyn Meter>) -> Self {
-        let shared = Shared {
+        let shared = SharedClient {
             inner,
             budget,
             meter,
@@ -114,7 +114,7 @@ impl RateLimited {
         Self {
             shared: Arc::new(shared),
             reads: Priority::FreshRead,
-            entry: Entry::GateAndBudget,
+            entry: Admittance::GateAndBudget,
             leadership,
             party: Party::default(),
         }
@@ -128,7 +128,7 @@ impl RateLimited {
 
     /// The same platform. After the key is accepted, it shares the organization's budget.
     #[must_use]
-    pub fn of_organization(self, candidate: Candidate) -> Self {
+    pub fn of_organization(self, candidate: OrganizationClaim) -> Self {
         // A client has one organization.
         let _ = self.shared.candidate.set(candidate);
         self
@@ -219,7 +219,7 @@ impl RateLimited {
         // Another process may lead and use the same rate limit.
         self.leadership.resumed().await;
         self.gate()?;
-        if self.entry != Entry::Gate {
+        if self.entry != Admittance::Gate {
             self.shared.room(self.reads, &self.party).await;
         }
         // The gate may have closed while this call waited.
@@ -233,7 +233,7 @@ impl RateLimited {
         call: impl Future<Output = Result<T, Fault>>,
     ) -> Result<T, Fault> {
         self.gate()?;
-        if self.entry != Entry::Gate {
+        if self.entry != Admittance::Gate {
             self.not_paused()?;
             self.shared.room(Priority::Change, &self.party).await;
         }
@@ -273,14 +273,16 @@ impl RateLimited {
 
     fn gate(&self) -> Result<(), Fault> {
         match self.shared.gate.why() {
-            Some(fault) if self.entry != Entry::Budget => Err(fault),
+            Some(fault) if self.entry != Admittance::Budget => Err(fault),
             _ => Ok(()),
         }
     }
 
     /// Updates the gate from the outcome of a call with the account's own key.
     fn own<T>(&self, outcome: Result<T, Fault>) -> Result<T, Fault> {
-        self.shared.gate.note(outcome, self.entry == Entry::Budget)
+        self.shared
+            .gate
+            .record(outcome, self.entry == Admittance::Budget)
     }
 
     async fn timed<T>(
@@ -335,7 +337,7 @@ impl Admitted {
 impl PlatformClient for RateLimited {
     fn with_place(&self) -> Self {
         Self {
-            entry: Entry::Gate,
+            entry: Admittance::Gate,
             ..self.clone()
         }
     }
@@ -343,7 +345,7 @@ impl PlatformClient for RateLimited {
     /// The same platform, called even if the gate is closed. An accepted key opens the gate.
     fn probing(&self) -> Self {
         Self {
-            entry: Entry::Budget,
+            entry: Admittance::Budget,
             ..self.clone()
         }
     }
@@ -433,7 +435,7 @@ impl Platform for RateLimited {
         project: &str,
     ) -> Result<CreatedKey, Fault> {
         self.gate()?;
-        if self.entry != Entry::Gate {
+        if self.entry != Admittance::Gate {
             self.not_paused()?;
             self.shared.room_for_a_key(&self.party).await;
         }
@@ -484,5 +486,4 @@ impl Platform for RateLimited {
 }
 
 #[cfg(test)]
-#[path = "rate_limited_tests.rs"]
 mod tests;

@@ -44,7 +44,7 @@ impl Rooms {
 #[derive(Debug)]
 pub struct Room {
     limit: usize,
-    held: Mutex<usize>,
+    used: Mutex<usize>,
     /// Permits to have an answer in memory that is larger than [`LEAST_SHARE`], or much larger.
     pub(super) larger: Arc<Semaphore>,
     pub(super) largest: Arc<Semaphore>,
@@ -62,7 +62,7 @@ impl Room {
         let turns = |count| Arc::new(Semaphore::new(count));
         Self {
             limit,
-            held: Mutex::default(),
+            used: Mutex::default(),
             larger: turns(LARGER_ANSWERS),
             largest: turns(1),
         }
@@ -75,12 +75,12 @@ impl Room {
 
 /// The part of a room that one list uses. Dropping it frees the memory.
 #[derive(Debug)]
-pub struct Share {
+pub struct RoomShare {
     room: Arc<Room>,
     bytes: usize,
 }
 
-impl Share {
+impl RoomShare {
     /// Starts empty.
     pub fn of(room: Arc<Room>) -> Self {
         Self { room, bytes: 0 }
@@ -88,24 +88,24 @@ impl Share {
 
     /// Changes the size to `bytes`, at least [`LEAST_SHARE`]. Returns false and changes nothing if
     /// there is not enough room.
-    pub fn hold(&mut self, bytes: usize) -> bool {
+    pub fn resize(&mut self, bytes: usize) -> bool {
         let bytes = bytes.max(LEAST_SHARE);
-        let mut held = self
+        let mut used = self
             .room
-            .held
+            .used
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let others = held.saturating_sub(self.bytes);
+        let others = used.saturating_sub(self.bytes);
         if bytes > self.bytes && others.saturating_add(bytes) > self.room.limit {
             return false;
         }
-        *held = others.saturating_add(bytes);
+        *used = others.saturating_add(bytes);
         self.bytes = bytes;
         true
     }
 
     /// True if it holds any memory.
-    pub fn is_held(&self) -> bool {
+    pub fn is_counted(&self) -> bool {
         self.bytes > 0
     }
 
@@ -114,14 +114,14 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for RoomShare {
     fn drop(&mut self) {
-        let mut held = self
+        let mut used = self
             .room
-            .held
+            .used
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        *held = held.saturating_sub(self.bytes);
+        *used = used.saturating_sub(self.bytes);
     }
 }
 
@@ -132,21 +132,21 @@ mod tests {
     #[test]
     fn lists_of_one_namespace_share_its_room_and_give_it_back() {
         let rooms = Rooms::new(4 * LEAST_SHARE);
-        let list = |namespace| Share::of(rooms.of(namespace));
+        let list = |namespace| RoomShare::of(rooms.of(namespace));
         let (mut first, mut second, mut elsewhere) = (list("shop"), list("shop"), list("bank"));
-        assert!(first.hold(3 * LEAST_SHARE) && second.hold(0));
-        assert!(!second.hold(LEAST_SHARE + 1), "there is no more");
+        assert!(first.resize(3 * LEAST_SHARE) && second.resize(0));
+        assert!(!second.resize(LEAST_SHARE + 1), "there is no more");
         assert!(
-            elsewhere.hold(4 * LEAST_SHARE),
+            elsewhere.resize(4 * LEAST_SHARE),
             "another namespace has its own"
         );
         assert!(
-            first.hold(LEAST_SHARE) && second.hold(3 * LEAST_SHARE),
+            first.resize(LEAST_SHARE) && second.resize(3 * LEAST_SHARE),
             "what the first one has given back"
         );
-        assert!(!list("shop").hold(0), "each list counts, however small");
+        assert!(!list("shop").resize(0), "each list counts, however small");
         drop((first, second));
-        assert!(list("shop").hold(4 * LEAST_SHARE));
+        assert!(list("shop").resize(4 * LEAST_SHARE));
     }
 
     #[test]

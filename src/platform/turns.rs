@@ -18,21 +18,21 @@ tokio::task_local! {
 }
 
 #[derive(Debug, Default)]
-pub struct Turns(Mutex<State>);
+pub struct Turns(Mutex<QueueState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct QueueState {
     taken: bool,
     /// The namespace that had the last turn.
     last: Arc<str>,
     /// The numbers of each namespace's requests, in the order of arrival.
     queues: BTreeMap<Arc<str>, VecDeque<u64>>,
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, QueueEntry>,
     arrived: u64,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct QueueEntry {
     party: Party,
     wake: oneshot::Sender<()>,
 }
@@ -48,12 +48,12 @@ impl Drop for Turn<'_> {
 }
 
 /// A waiting request. Dropping it removes it from the queue.
-struct Waits<'a> {
+struct QueuedTurn<'a> {
     turns: &'a Turns,
     number: u64,
 }
 
-impl Drop for Waits<'_> {
+impl Drop for QueuedTurn<'_> {
     fn drop(&mut self) {
         let mut state = self.turns.state();
         // A request that was woken but stops waiting passes its turn on.
@@ -77,7 +77,7 @@ impl Turns {
             state.enqueue(party)
         };
         // Dropped before `woken`, so that a request in the queue can always be woken.
-        let waits = Waits {
+        let waits = QueuedTurn {
             turns: self,
             number,
         };
@@ -87,12 +87,12 @@ impl Turns {
         Turn(self)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl QueueState {
     fn enqueue(&mut self, party: &Party) -> (u64, oneshot::Receiver<()>) {
         self.arrived += 1;
         let (wake, woken) = oneshot::channel();
@@ -107,7 +107,8 @@ impl State {
                 .or_default()
                 .push_back(self.arrived);
         }
-        self.waiting.insert(self.arrived, Waiting { party, wake });
+        self.waiting
+            .insert(self.arrived, QueueEntry { party, wake });
         (self.arrived, woken)
     }
 
@@ -136,7 +137,7 @@ impl State {
     }
 
     fn take_out(&mut self, number: u64) -> Option<oneshot::Sender<()>> {
-        let Waiting { party, wake } = self.waiting.remove(&number)?;
+        let QueueEntry { party, wake } = self.waiting.remove(&number)?;
         for namespace in party.iter() {
             if let Some(queue) = self.queues.get_mut(namespace) {
                 queue.retain(|waiting| *waiting != number);

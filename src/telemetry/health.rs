@@ -84,7 +84,8 @@ impl Pulse {
 /// Serves `/livez` and `/readyz` until `stop`.
 pub async fn serve_health(
     listener: TcpListener,
-    (readiness, pulse): (Readiness, Pulse),
+    readiness: Readiness,
+    pulse: Pulse,
     stop: CancellationToken,
 ) -> std::io::Result<()> {
     let router = Router::new()
@@ -117,13 +118,13 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
 }
 
 async fn livez(State(pulse): State<Pulse>) -> (StatusCode, &'static str) {
-    match pulse.is_there(Instant::now()) {
-        true => (StatusCode::OK, "ok\n"),
-        false => (
-            StatusCode::SERVICE_UNAVAILABLE,
-            "no thread that makes passes has taken up a task for 2 minutes\n",
-        ),
+    if pulse.is_there(Instant::now()) {
+        return (StatusCode::OK, "ok\n");
     }
+    (
+        StatusCode::SERVICE_UNAVAILABLE,
+        "no thread that makes passes has taken up a task for 2 minutes\n",
+    )
 }
 
 async fn readyz(State(readiness): State<Readiness>) -> (StatusCode, String) {

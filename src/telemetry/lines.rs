@@ -92,7 +92,7 @@ where
     ) -> fmt::Result {
         let mut time = String::new();
         SystemTime.format_time(&mut Writer::new(&mut time))?;
-        let mut line = Line::default();
+        let mut line = LogLine::default();
         line.set("timestamp", time);
         line.set("level", event.metadata().level().as_str());
         line.set("target", event.metadata().target());
@@ -122,9 +122,9 @@ where
 
 /// The fields of a line, in order. A later field replaces an earlier one with the same name.
 #[derive(Default)]
-struct Line(Vec<(String, Value)>);
+struct LogLine(Vec<(String, Value)>);
 
-impl Line {
+impl LogLine {
     fn set(&mut self, name: &str, value: impl Into<Value>) {
         let value = match value.into() {
             Value::String(text) => Value::String(line(&text, LONGEST).into_owned()),
@@ -157,7 +157,7 @@ impl Line {
     }
 }
 
-impl Visit for Line {
+impl Visit for LogLine {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         self.field(field, format!("{value:?}"));
     }
@@ -206,9 +206,9 @@ mod tests {
     use crate::text::is_hidden;
 
     #[derive(Clone, Default)]
-    struct Written(Arc<Mutex<Vec<u8>>>);
+    struct Captured(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Written {
+    impl io::Write for Captured {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -220,20 +220,21 @@ mod tests {
     }
 
     fn logged(json: bool, log: impl FnOnce()) -> String {
-        let written = Written::default();
+        let written = Captured::default();
         let writer = written.clone();
         let lines = tracing_subscriber::fmt::layer()
             .with_writer(move || writer.clone())
             .with_ansi(false);
-        let lines: Box<dyn Layer<Registry> + Send + Sync> = match json {
-            false => lines
-                .fmt_fields(fields())
-                .event_format(Text::new(false))
-                .boxed(),
-            true => lines
+        let lines: Box<dyn Layer<Registry> + Send + Sync> = if json {
+            lines
                 .fmt_fields(JsonFields::new())
                 .event_format(Json)
-                .boxed(),
+                .boxed()
+        } else {
+            lines
+                .fmt_fields(fields())
+                .event_format(Text::new(false))
+                .boxed()
         };
         tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), log);
         let bytes = written.0.lock().unwrap().clone();

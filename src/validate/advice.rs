@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::{Check, Problem};
+use super::{Check, ManifestProblem};
 
 /// The similarity from which a field counts as misspelled.
 const ALIKE: f64 = 0.8;
 
 /// Advice for `problem`, from the definition of the field at its path.
-pub(super) fn help(schema: &Value, object: &Value, problem: &Problem) -> Option<String> {
+pub(super) fn help(schema: &Value, object: &Value, problem: &ManifestProblem) -> Option<String> {
     match problem.check {
         Check::UnknownField => known_fields(schema, &problem.path),
         Check::Schema => {
@@ -120,7 +120,7 @@ mod tests {
                 "settings": {"additionalProperties": {"type": "string"}},
             }},
         }});
-        let problem = Problem {
+        let problem = ManifestProblem {
             path: path.to_owned(),
             message: String::new(),
             help: None,

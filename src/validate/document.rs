@@ -15,7 +15,7 @@ pub struct Position {
 
 /// The text is not YAML. The message quotes nothing, because the text may be that of a Secret.
 #[derive(Debug)]
-pub(super) struct Unreadable {
+pub(super) struct InvalidYaml {
     pub position: Position,
     pub message: String,
 }
@@ -31,11 +31,11 @@ pub(super) struct Node {
 enum Content {
     Scalar(Value),
     Sequence(Vec<Node>),
-    Mapping(Vec<(Key, Node)>),
+    Mapping(Vec<(NodeKey, Node)>),
 }
 
 #[derive(Clone, Debug)]
-struct Key {
+struct NodeKey {
     name: String,
     position: Position,
 }
@@ -78,7 +78,7 @@ pub(super) fn chunks(text: &str) -> Vec<Chunk<'_>> {
 
 impl Chunk<'_> {
     /// The documents of the chunk: usually one, none if it contains only comments.
-    pub fn parse(&self) -> Result<Vec<Node>, Unreadable> {
+    pub fn parse(&self) -> Result<Vec<Node>, InvalidYaml> {
         // As kubectl reads it: YAML 1.1 for booleans, merges and octal numbers, and no duplicate
         // fields.
         let options = serde_saphyr::options! { legacy_octal_numbers: true, with_snippet: false };
@@ -95,7 +95,7 @@ impl Chunk<'_> {
         Ok(nodes)
     }
 
-    fn unreadable(&self, error: &Error) -> Unreadable {
+    fn unreadable(&self, error: &Error) -> InvalidYaml {
         let at = error
             .location()
             .map_or(Position { line: 1, column: 1 }, Position::from);
@@ -115,7 +115,7 @@ impl Chunk<'_> {
             Error::Budget { .. } => "the document is too large or nested too deeply".to_owned(),
             _ => "the document has a form that no manifest has".to_owned(),
         };
-        Unreadable { position, message }
+        InvalidYaml { position, message }
     }
 }
 
@@ -200,7 +200,7 @@ impl Node {
         }
     }
 
-    fn entry(&self, name: &str) -> Option<&(Key, Node)> {
+    fn entry(&self, name: &str) -> Option<&(NodeKey, Node)> {
         match &self.content {
             Content::Mapping(entries) => entries.iter().find(|(key, _)| key.name == name),
             _ => None,
@@ -327,7 +327,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
         let mut entries = Vec::new();
         while let Some((key, node)) = mapping.next_entry::<Spanned<String>, Spanned<Content>>()? {
             entries.push((
-                Key {
+                NodeKey {
                     name: key.value,
                     position: key.referenced.into(),
                 },
@@ -339,5 +339,4 @@ impl<'de> Visitor<'de> for ContentVisitor {
 }
 
 #[cfg(test)]
-#[path = "document_tests.rs"]
 mod tests;

@@ -6,12 +6,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::document::{Node, Position, chunks};
-use super::{Check, Checker, Problem};
+use super::{Check, Checker, ManifestProblem};
 use crate::api::GROUP;
 
 /// The results for one text.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct CheckOutcome {
     /// The objects of dbplane, and the unreadable documents that may contain some.
     pub checked: Vec<Checked>,
     /// Number of objects of other kinds.
@@ -50,8 +50,8 @@ impl fmt::Display for Finding {
 
 impl Checker {
     /// Checks the manifests of dbplane in a stream of YAML or JSON, including those in lists.
-    pub fn check_text(&self, text: &str) -> Outcome {
-        let mut outcome = Outcome::default();
+    pub fn check_text(&self, text: &str) -> CheckOutcome {
+        let mut outcome = CheckOutcome::default();
         for chunk in chunks(text) {
             match chunk.parse() {
                 Ok(nodes) => nodes.iter().for_each(|node| self.visit(node, &mut outcome)),
@@ -78,16 +78,19 @@ impl Checker {
         outcome
     }
 
-    fn visit(&self, node: &Node, outcome: &mut Outcome) {
-        let (api_version, kind) = (
-            node.text("apiVersion").unwrap_or_default(),
-            node.text("kind").unwrap_or_default(),
-        );
+    fn visit(&self, node: &Node, outcome: &mut CheckOutcome) {
+        let api_version = node.text("apiVersion").unwrap_or_default();
+        let kind = node.text("kind").unwrap_or_default();
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         let is_list =
             kind == "List" && group.is_empty() || kind.ends_with("List") && group == GROUP;
-        if let Some(items) = node.get("items").and_then(Node::items).filter(|_| is_list) {
-            items.iter().for_each(|item| self.visit(item, outcome));
+        let items = node.get("items").and_then(Node::items);
+        if let Some(items) = items
+            && is_list
+        {
+            for item in items {
+                self.visit(item, outcome);
+            }
         } else if group == GROUP
             || (group.is_empty() && self.kinds.iter().any(|known| known.kind == kind))
         {
@@ -131,12 +134,12 @@ fn each(mut value: Value) -> Vec<Value> {
     }
 }
 
-fn found(node: &Node, problem: Problem) -> Finding {
+fn found(node: &Node, problem: ManifestProblem) -> Finding {
     let position = match problem.check {
         Check::UnknownField => node.locate_key(&problem.path),
         _ => node.locate(&problem.path),
     };
-    let Problem {
+    let ManifestProblem {
         path,
         message,
         help,
@@ -164,5 +167,4 @@ fn title(manifest: &Value) -> String {
 }
 
 #[cfg(test)]
-#[path = "manifests_tests.rs"]
 mod tests;

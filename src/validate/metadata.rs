@@ -5,7 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-use super::{Check, Problem};
+use super::{Check, ManifestProblem};
 
 /// The schema of `metadata` that Kubernetes publishes.
 pub(super) fn schema() -> Value {
@@ -21,7 +21,7 @@ pub(super) fn schema() -> Value {
 }
 
 /// The problems of the metadata of `object`, except for its schema.
-pub(super) fn problems(object: &Value) -> Vec<Problem> {
+pub(super) fn problems(object: &Value) -> Vec<ManifestProblem> {
     let metadata = &object["metadata"];
     let mut problems = Vec::from_iter(name(metadata));
     if let Some(namespace) = metadata["namespace"]
@@ -62,7 +62,7 @@ pub(super) fn problems(object: &Value) -> Vec<Problem> {
     problems
 }
 
-fn name(metadata: &Value) -> Option<Problem> {
+fn name(metadata: &Value) -> Option<ManifestProblem> {
     match (metadata["name"].as_str(), metadata["generateName"].as_str()) {
         (Some(name), _) if is_subdomain(name) => None,
         (Some(name), _) => Some(invalid(
@@ -81,12 +81,12 @@ fn name(metadata: &Value) -> Option<Problem> {
     }
 }
 
-fn invalid(path: &str, value: &str, why: &str) -> Problem {
+fn invalid(path: &str, value: &str, why: &str) -> ManifestProblem {
     problem(path, format!("Invalid value: {value:?}: {why}"))
 }
 
-fn problem(path: &str, message: String) -> Problem {
-    Problem {
+fn problem(path: &str, message: String) -> ManifestProblem {
+    ManifestProblem {
         path: path.to_owned(),
         message,
         help: None,

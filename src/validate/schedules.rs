@@ -3,13 +3,13 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Check, Problem};
+use super::{Check, ManifestProblem};
 use crate::api::{ComputeSpec, ReadReplicaSetSpec};
 use crate::decide::compute::{Unfollowed, unfollowed};
 use crate::decide::cron::Flaw;
 
 /// The problems of the schedules in a spec that matches its definition.
-pub(super) fn problems(kind: &str, spec: &Value) -> Vec<Problem> {
+pub(super) fn problems(kind: &str, spec: &Value) -> Vec<ManifestProblem> {
     let found = match kind {
         "Compute" => ComputeSpec::deserialize(spec)
             .ok()
@@ -22,7 +22,7 @@ pub(super) fn problems(kind: &str, spec: &Value) -> Vec<Problem> {
     found.into_iter().flatten().map(problem).collect()
 }
 
-fn problem(found: Unfollowed) -> Problem {
+fn problem(found: Unfollowed) -> ManifestProblem {
     let (what, help) = match found.flaw {
         Flaw::Zone => (
             "there is no such time zone",
@@ -41,7 +41,7 @@ fn problem(found: Unfollowed) -> Problem {
             "name a time before or after the change of the clocks",
         ),
     };
-    Problem {
+    ManifestProblem {
         path: found.path,
         message: format!("Invalid value: {what}"),
         help: Some(help.to_owned()),

@@ -5,11 +5,11 @@ use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::paths::{Location, LocationSegment};
 use serde_json::Value;
 
-use super::{Check, Problem};
+use super::{Check, ManifestProblem};
 
 /// A violation of the schema.
-pub(super) struct Found {
-    pub problem: Problem,
+pub(super) struct Violation {
+    pub problem: ManifestProblem,
     /// True if the API server then does not evaluate the rules.
     pub blocks_rules: bool,
     is_type: bool,
@@ -26,10 +26,10 @@ pub(super) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
 }
 
 /// The violations of the schema by `object`.
-pub(super) fn problems(validator: &jsonschema::Validator, object: &Value) -> Vec<Found> {
-    let mut found: Vec<Found> = validator
+pub(super) fn problems(validator: &jsonschema::Validator, object: &Value) -> Vec<Violation> {
+    let mut found: Vec<Violation> = validator
         .iter_errors(object)
-        .map(|error| found(&error))
+        .map(|error| violation(&error))
         .collect();
     // A value of the wrong type is never valid otherwise, so only the type is reported.
     let wrong_types: Vec<String> = found
@@ -41,83 +41,88 @@ pub(super) fn problems(validator: &jsonschema::Validator, object: &Value) -> Vec
     found
 }
 
-fn found(error: &ValidationError<'_>) -> Found {
+fn violation(error: &ValidationError<'_>) -> Violation {
     let path = path(error.instance_path());
     let value = error.instance();
-    let in_body = |what: String| format!("Invalid value: {value}: {path} in body {what}");
-    let (message, blocks_rules) = match error.kind() {
+    match error.kind() {
         Kind::Required { property } => {
             let path = join(&path, property.as_str().unwrap_or_default());
-            return Found::new(path, "Required value".to_owned(), true);
+            Violation::blocking(path, "Required value".to_owned())
         }
-        Kind::Enum { options } => {
-            let options: Vec<String> = options
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(Value::to_string)
-                .collect();
-            (
-                format!(
-                    "Unsupported value: {value}: supported values: {}",
-                    options.join(", ")
-                ),
-                true,
-            )
+        Kind::Type { kind } => {
+            let message = wrong_type(&path, kind, value);
+            Violation {
+                is_type: true,
+                ..Violation::blocking(path, message)
+            }
         }
-        Kind::MaxLength { limit } => (
+        Kind::Enum { options } => Violation::blocking(path, not_in_enum(value, options)),
+        Kind::MaxLength { limit } => Violation::blocking(
+            path,
             format!("Too long: may not be more than {limit} bytes"),
-            true,
         ),
         Kind::MaxItems { limit } | Kind::MaxProperties { limit } => {
-            (format!("Too many: must have at most {limit} items"), true)
+            Violation::blocking(path, format!("Too many: must have at most {limit} items"))
         }
-        Kind::MinItems { limit } => {
-            let items = value.as_array().map_or(0, Vec::len);
-            (
-                format!(
-                    "Invalid value: {items}: {path} in body should have at least {limit} items"
-                ),
-                false,
-            )
-        }
-        Kind::MinLength { limit } => (
-            in_body(format!("should be at least {limit} chars long")),
-            false,
-        ),
-        Kind::Maximum { limit } => (
-            in_body(format!("should be less than or equal to {}", number(limit))),
-            false,
-        ),
-        Kind::Minimum { limit } => (
-            in_body(format!(
-                "should be greater than or equal to {}",
-                number(limit)
-            )),
-            false,
-        ),
-        Kind::Type { kind } => {
-            return Found {
-                is_type: true,
-                ..Found::new(path.clone(), wrong_type(&path, kind, value), true)
-            };
-        }
-        _ => (format!("Invalid value: {}", error.masked()), false),
-    };
-    Found::new(path, message, blocks_rules)
+        kind => match below_or_above(kind, value, &path) {
+            Some(message) => Violation::new(path, message),
+            None => Violation::new(path, format!("Invalid value: {}", error.masked())),
+        },
+    }
 }
 
-impl Found {
-    fn new(path: String, message: String, blocks_rules: bool) -> Self {
+fn not_in_enum(value: &Value, options: &Value) -> String {
+    let options: Vec<String> = options
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(Value::to_string)
+        .collect();
+    let options = options.join(", ");
+    format!("Unsupported value: {value}: supported values: {options}")
+}
+
+/// The message for a value outside of bounds that do not block the rules.
+fn below_or_above(kind: &Kind, value: &Value, path: &str) -> Option<String> {
+    let (value, bound) = match kind {
+        Kind::MinItems { limit } => {
+            let items = value.as_array().map_or(0, Vec::len);
+            (items.to_string(), format!("have at least {limit} items"))
+        }
+        Kind::MinLength { limit } => (value.to_string(), format!("be at least {limit} chars long")),
+        Kind::Maximum { limit } => (
+            value.to_string(),
+            format!("be less than or equal to {}", number(limit)),
+        ),
+        Kind::Minimum { limit } => (
+            value.to_string(),
+            format!("be greater than or equal to {}", number(limit)),
+        ),
+        _ => return None,
+    };
+    Some(format!(
+        "Invalid value: {value}: {path} in body should {bound}"
+    ))
+}
+
+impl Violation {
+    fn new(path: String, message: String) -> Self {
         Self {
-            problem: Problem {
+            problem: ManifestProblem {
                 path,
                 message,
                 help: None,
                 check: Check::Schema,
             },
-            blocks_rules,
+            blocks_rules: false,
             is_type: false,
+        }
+    }
+
+    fn blocking(path: String, message: String) -> Self {
+        Self {
+            blocks_rules: true,
+            ..Self::new(path, message)
         }
     }
 }

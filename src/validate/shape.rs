@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Check, Problem, metadata};
+use super::{Check, ManifestProblem, metadata};
 
 /// Removes nulls that the schema does not allow, as the API server does before any other check.
 pub(super) fn drop_nulls(schema: &Value, value: &mut Value) {
@@ -22,7 +22,7 @@ pub(super) fn drop_nulls(schema: &Value, value: &mut Value) {
 }
 
 /// The problems with the shape of `object`, the root of a manifest.
-pub(super) fn problems(schema: &Value, object: &Value) -> Vec<Problem> {
+pub(super) fn problems(schema: &Value, object: &Value) -> Vec<ManifestProblem> {
     let mut problems = metadata::problems(object);
     for (name, value) in object.as_object().into_iter().flatten() {
         if !["apiVersion", "kind"].contains(&name.as_str()) {
@@ -37,7 +37,7 @@ fn visit_property(
     name: &str,
     value: &Value,
     path: String,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<ManifestProblem>,
 ) {
     let property = schema
         .get("properties")
@@ -51,7 +51,7 @@ fn visit_property(
         Some(property) => visit(property, value, path, problems),
         None => {
             let message = format!("unknown field {path:?}");
-            problems.push(Problem {
+            problems.push(ManifestProblem {
                 path,
                 message,
                 help: None,
@@ -61,7 +61,7 @@ fn visit_property(
     }
 }
 
-fn visit(schema: &Value, value: &Value, path: String, problems: &mut Vec<Problem>) {
+fn visit(schema: &Value, value: &Value, path: String, problems: &mut Vec<ManifestProblem>) {
     match value {
         // A value of the wrong type is left to the schema.
         Value::Object(_) if schema.get("x-kubernetes-preserve-unknown-fields").is_some() => {}
@@ -78,7 +78,7 @@ fn visit(schema: &Value, value: &Value, path: String, problems: &mut Vec<Problem
                 let path = format!("{path}[{index}]");
                 if is_set && items.iter().take(index).any(|earlier| earlier == item) {
                     let message = format!("Duplicate value: {item}");
-                    problems.push(Problem {
+                    problems.push(ManifestProblem {
                         path: path.clone(),
                         message,
                         help: None,

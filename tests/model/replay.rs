@@ -337,7 +337,7 @@ impl Lists<Remote> for Replay {
                 } else {
                     read.at
                 };
-                let snapshot = Snapshot::new(began, (at, at), computes.clone());
+                let snapshot = Snapshot::new(began, at, at, computes.clone());
                 LatestSnapshot {
                     snapshot: Some(Arc::new(snapshot)),
                     fault: None,

@@ -107,7 +107,7 @@ impl ReadKeys {
         let list = self
             .keys
             .clone()
-            .map(|keys| Arc::new(KeyList::new(began, self.times, keys)));
+            .map(|keys| Arc::new(KeyList::new(began, self.times.0, self.times.1, keys)));
         let attempted = (list.is_some() || self.fault.is_some()).then_some(began);
         LatestKeys {
             snapshot: list,

@@ -23,7 +23,7 @@ pub fn read_well<L: Listing>(
     (at, ended): (Timestamp, Timestamp),
     listed: Listed<L::Item>,
 ) -> Latest<L> {
-    let snapshot = Some(Arc::new(Reading::new(began, (at, ended), listed)));
+    let snapshot = Some(Arc::new(Reading::new(began, at, ended, listed)));
     Latest {
         snapshot,
         fault: None,

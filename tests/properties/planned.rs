@@ -160,7 +160,7 @@ pub fn plan_of(simulation: &Shared) -> Plan {
 
 /// A planned step as a call: verb, target and attributes, in the format of `made_call`.
 fn planned_call(step: &Step) -> Option<String> {
-    let fields = |fields: &[plan::Field]| {
+    let fields = |fields: &[plan::FieldChange]| {
         let words: BTreeSet<String> = fields
             .iter()
             .map(|field| match field.field.as_str() {

@@ -22,7 +22,7 @@ use crate::platform::Platform;
 /// bug report. Quoted messages of the platform may name a project.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Args {
+pub struct CheckArgs {
     /// An account in the cluster, NAME or ClusterAccount/NAME, instead of --base-url
     #[arg(value_name = "ACCOUNT", value_parser = account_ref, required_unless_present = "base_url", conflicts_with = "base_url")]
     account: Option<AccountRef>,
@@ -68,7 +68,7 @@ pub enum Error {
 ///
 /// # Errors
 /// If the key cannot be read, or the platform cannot be called.
-pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
+pub async fn run(args: &CheckArgs, out: &mut impl Write) -> Result<ExitCode, Error> {
     let credentials = args.credentials().await?;
     let organization = credentials.endpoint.organization_id.clone();
     let reader = credentials.reader().map_err(PlatformError::from)?;
@@ -89,7 +89,7 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
         .map(|reader| -> &dyn Platform { &reader.platform });
     let mut findings = during(
         "reading the platform",
-        account_check::look(&reader.platform, without_organization, &scope),
+        account_check::check(&reader.platform, without_organization, &scope),
     )
     .await;
     let mut answers = unnamed
@@ -98,7 +98,7 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
         .collect::<Vec<_>>();
     answers.extend(reader.reads.answers());
     findings.compare(&answers);
-    let report = Report::of(&findings, answers.len());
+    let report = CheckReport::of(&findings, answers.len());
     args.output
         .output
         .write(out, &report, |out, _| print(&findings, answers.len(), out))?;
@@ -109,7 +109,7 @@ pub async fn run(args: &Args, out: &mut impl Write) -> Result<ExitCode, Error> {
     })
 }
 
-impl Args {
+impl CheckArgs {
     async fn credentials(&self) -> Result<Credentials, Error> {
         if let Some(credentials) = self.platform.given()? {
             return Ok(credentials);
@@ -127,7 +127,7 @@ impl Args {
 /// The findings, for programs.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Report<'a> {
+struct CheckReport<'a> {
     version: &'static str,
     requests: usize,
     /// True if dbplane can work with this platform and key, as far as reads show.
@@ -151,7 +151,7 @@ struct ReadReport<'a> {
     failed: Option<String>,
 }
 
-impl<'a> Report<'a> {
+impl<'a> CheckReport<'a> {
     fn of(findings: &'a Findings, requests: usize) -> Self {
         let read = |read: &'a account_check::Read| ReadReport {
             what: read.what,
@@ -201,11 +201,10 @@ fn print(findings: &Findings, requests: usize, out: &mut impl Write) -> io::Resu
         "What differs from docs/platform.md",
         &findings.differences,
     )?;
-    let verdict = match findings.is_usable() {
-        true => {
-            "dbplane can work with this platform and key, as far as reading shows. Whether the key may create and change computes was not tried."
-        }
-        false => "dbplane cannot work with this platform and key: see what failed above.",
+    let verdict = if findings.is_usable() {
+        "dbplane can work with this platform and key, as far as reading shows. Whether the key may create and change computes was not tried."
+    } else {
+        "dbplane cannot work with this platform and key: see what failed above."
     };
     writeln!(out, "\n{verdict}")
 }

@@ -6,14 +6,15 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::super::called::program;
-use super::super::seen::Seen;
+use crate::api::Condition;
+use crate::cli::called::program;
+use crate::cli::resource::ObservedResource;
 use crate::decide::Reason;
 use crate::decide::names;
 
 /// A request to the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum Request {
     Restart,
     Rotate,
     /// With the compute to import, or without one for the primary of the branch.
@@ -28,16 +29,16 @@ pub enum Ask {
 
 /// The state of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RequestOutcome {
     Done(String),
     Failed(String),
     /// In progress, or waiting for this.
     Waits(String),
 }
 
-use Ask as A;
+use Request as A;
 
-impl Ask {
+impl Request {
     pub fn verb(&self) -> &'static str {
         match self {
             A::Restart => "restart",
@@ -108,22 +109,24 @@ impl Ask {
     }
 
     /// The reason why the request cannot work. Nothing is changed then.
-    pub fn refusal(&self, seen: &Seen) -> Option<String> {
-        if let Some(of_kind) = self.refused_kind(&seen.kind) {
+    pub fn refusal(&self, resource: &ObservedResource) -> Option<String> {
+        if let Some(of_kind) = self.refused_kind(&resource.kind) {
             return Some(of_kind);
         }
         match self {
-            A::Restart | A::Rotate | A::Adopt(_) => not_writable(seen).or_else(|| match self {
-                A::Restart => no_restart(seen),
-                A::Adopt(id) => no_adoption(seen, id.as_deref()),
+            A::Restart | A::Rotate | A::Adopt(_) => not_writable(resource).or_else(|| match self {
+                A::Restart => no_restart(resource),
+                A::Adopt(id) => no_adoption(resource, id.as_deref()),
                 _ => None,
             }),
-            A::ConfirmDeletion if !seen.is_deleting() => Some("it is not being deleted".to_owned()),
-            A::ConfirmDeletion if seen.with_reason(self.answers()).is_none() => {
+            A::ConfirmDeletion if !resource.is_deleting() => {
+                Some("it is not being deleted".to_owned())
+            }
+            A::ConfirmDeletion if resource.with_reason(self.answers()).is_none() => {
                 Some("its deletion is not paused, so nothing waits for a confirmation".to_owned())
             }
-            A::Revoked(keys) => no_revocation(seen, keys),
-            A::NotCreated(computes) => nothing_to_rule_out(seen, computes),
+            A::Revoked(keys) => no_revocation(resource, keys),
+            A::NotCreated(computes) => nothing_to_rule_out(resource, computes),
             A::ConfirmDeletion | A::Pause | A::Resume | A::Reconcile => None,
         }
     }
@@ -141,17 +144,17 @@ impl Ask {
     }
 
     /// The merge patch that writes the request.
-    pub fn patch(&self, seen: &Seen, now: Timestamp) -> Value {
+    pub fn patch(&self, resource: &ObservedResource, now: Timestamp) -> Value {
         let value = match self {
             A::Restart | A::Rotate | A::Reconcile | A::ConfirmDeletion => json!(now.to_string()),
             A::Pause => json!("true"),
             A::Resume => Value::Null,
-            A::Revoked(keys) => json!(said_anew(
+            A::Revoked(keys) => json!(repeatable(
                 keys.join(","),
-                seen.annotation(names::REVOKED_KEYS)
+                resource.annotation(names::REVOKED_KEYS)
             )),
             A::NotCreated(computes) => {
-                let known = seen.annotation(names::NOT_CREATED).unwrap_or_default();
+                let known = resource.annotation(names::NOT_CREATED).unwrap_or_default();
                 let known = known.split(',').map(str::trim).filter(|id| !id.is_empty());
                 let all: BTreeSet<&str> =
                     known.chain(computes.iter().map(String::as_str)).collect();
@@ -165,30 +168,40 @@ impl Ask {
             (_, annotation) => json!({"metadata": {"annotations": {annotation: value}}}),
         };
         // The UID prevents a patch of another resource that has the name by now.
-        patch["metadata"]["uid"] = json!(seen.meta.uid);
+        patch["metadata"]["uid"] = json!(resource.meta.uid);
         patch
     }
 
-    /// The outcome of a request. `before` is the resource before it, and `asked` the resource right
+    /// The outcome of a request. `before` is the resource before it, and `requested` the resource right
     /// after it. `now` is `None` if the resource is gone.
-    pub fn outcome(&self, before: &Seen, asked: &Seen, now: Option<&Seen>) -> Outcome {
+    pub fn outcome(
+        &self,
+        before: &ObservedResource,
+        requested: &ObservedResource,
+        now: Option<&ObservedResource>,
+    ) -> RequestOutcome {
         let Some(now) = now.filter(|now| now.meta.uid == before.meta.uid) else {
             return match self {
-                A::ConfirmDeletion | A::Revoked(_) => Outcome::Done("deleted".to_owned()),
-                _ => Outcome::Failed("it is gone".to_owned()),
+                A::ConfirmDeletion | A::Revoked(_) => RequestOutcome::Done("deleted".to_owned()),
+                _ => RequestOutcome::Failed("it is gone".to_owned()),
             };
         };
-        if let Some(done) = self.done(before, asked, now) {
-            return Outcome::Done(done);
+        if let Some(done) = self.done(before, requested, now) {
+            return RequestOutcome::Done(done);
         }
         match self.failed(before, now) {
-            Some(why) => Outcome::Failed(why),
-            None => Outcome::Waits(said(now)),
+            Some(why) => RequestOutcome::Failed(why),
+            None => RequestOutcome::Waits(description(now)),
         }
     }
 
-    fn done(&self, before: &Seen, asked: &Seen, now: &Seen) -> Option<String> {
-        let value = asked.annotation(self.written_to().1);
+    fn done(
+        &self,
+        before: &ObservedResource,
+        requested: &ObservedResource,
+        now: &ObservedResource,
+    ) -> Option<String> {
+        let value = requested.annotation(self.written_to().1);
         match self {
             A::Restart => restarted(now, value?),
             A::Rotate => (now.text("/lastHandledRotate") == value).then(|| {
@@ -210,9 +223,9 @@ impl Ask {
             A::Resume => now
                 .with_reason(&[Reason::Paused])
                 .is_none()
-                .then(|| format!("resumed: {}", said(now))),
+                .then(|| format!("resumed: {}", description(now))),
             A::Reconcile => (now.text("/lastHandledReconcileAt") == value)
-                .then(|| format!("looked at anew: {}", said(now))),
+                .then(|| format!("looked at anew: {}", description(now))),
             A::ConfirmDeletion => None,
             A::Revoked(keys) => {
                 let acknowledged = now.status["acknowledgedKeys"].as_array()?;
@@ -223,82 +236,88 @@ impl Ask {
                 all.then(|| format!("considered revoked: {}", meant.join(", ")))
             }
             A::NotCreated(_) => {
-                let said_of = |seen: &Seen| {
-                    seen.with_reason(self.answers())
-                        .map(|condition| condition.message.clone())
-                };
-                (said_of(now) != said_of(before)).then(|| format!("ruled out: {}", said(now)))
+                let reasons = self.answers();
+                let question = now.with_reason(reasons).map(|it| &it.message);
+                let question_before = before.with_reason(reasons).map(|it| &it.message);
+                (question != question_before).then(|| format!("ruled out: {}", description(now)))
             }
         }
     }
 
-    fn failed(&self, before: &Seen, now: &Seen) -> Option<String> {
-        let stalled = |seen: &Seen| {
-            seen.condition("Stalled")
-                .map(|it| format!("{}: {}", it.reason, it.message))
-        };
+    fn failed(&self, before: &ObservedResource, now: &ObservedResource) -> Option<String> {
         let without_success: &[Reason] = match self {
             A::Rotate => &[Reason::NewKeyRefused],
             A::Restart => &[Reason::RestartUnconfirmed],
             _ => &[],
         };
-        let refused = |seen: &Seen| {
-            seen.with_reason(without_success)
-                .map(|it| format!("{}: {}", it.reason, it.message))
-        };
-        let news = |of: &dyn Fn(&Seen) -> Option<String>| {
-            of(now).filter(|said| of(before).as_ref() != Some(said))
-        };
-        let paused = format!("{}: ", Reason::DeletionPaused);
-        news(&stalled)
-            .filter(|said| !said.starts_with(&paused))
-            .or_else(|| news(&refused))
+        let (stalled, stalled_before) = (stalled(now), stalled(before));
+        if let Some(stalled) = stalled
+            && stalled_before.as_ref() != Some(&stalled)
+            && !stalled.starts_with(&format!("{}: ", Reason::DeletionPaused))
+        {
+            return Some(stalled);
+        }
+        let refused = with_reason(now, without_success)?;
+        (with_reason(before, without_success).as_ref() != Some(&refused)).then_some(refused)
     }
 }
 
+fn stalled(resource: &ObservedResource) -> Option<String> {
+    resource.condition("Stalled").map(describe)
+}
+
+fn with_reason(resource: &ObservedResource, reasons: &[Reason]) -> Option<String> {
+    resource.with_reason(reasons).map(describe)
+}
+
+fn describe(condition: &Condition) -> String {
+    format!("{}: {}", condition.reason, condition.message)
+}
+
 /// The text of the condition that describes a resource best.
-fn said(seen: &Seen) -> String {
-    match seen.need().condition {
-        Some(condition) => format!("{}: {}", condition.reason, condition.message),
+fn description(resource: &ObservedResource) -> String {
+    match resource.need().condition {
+        Some(condition) => describe(condition),
         None => "Pending: dbplane has not looked at it yet.".to_owned(),
     }
 }
 
 /// The reason why dbplane currently writes nothing for a resource.
-fn not_writable(seen: &Seen) -> Option<String> {
-    if seen.is_deleting() {
+fn not_writable(resource: &ObservedResource) -> Option<String> {
+    if resource.is_deleting() {
         return Some("it is being deleted".to_owned());
     }
-    if seen.annotation(names::PAUSED) == Some("true") {
+    if resource.annotation(names::PAUSED) == Some("true") {
         return Some(format!(
-            "it is paused: {} resume -n {} {seen}",
+            "it is paused: {} resume -n {} {resource}",
             program(),
-            namespace(seen)
+            namespace(resource)
         ));
     }
-    (seen.spec["management"] == "Observe")
+    (resource.spec["management"] == "Observe")
         .then(|| "it only observes (management: Observe)".to_owned())
 }
 
-fn namespace(seen: &Seen) -> &str {
-    seen.meta.namespace.as_deref().unwrap_or_default()
+fn namespace(resource: &ObservedResource) -> &str {
+    resource.meta.namespace.as_deref().unwrap_or_default()
 }
 
-fn no_restart(seen: &Seen) -> Option<String> {
-    seen.text("/computeID")
-        .is_none()
-        .then(|| format!("it has no compute yet ({})", said(seen)))
-}
-
-fn no_adoption(seen: &Seen, id: Option<&str>) -> Option<String> {
-    let has = seen
+fn no_restart(resource: &ObservedResource) -> Option<String> {
+    resource
         .text("/computeID")
-        .or_else(|| seen.spec["computeID"].as_str());
+        .is_none()
+        .then(|| format!("it has no compute yet ({})", description(resource)))
+}
+
+fn no_adoption(resource: &ObservedResource, id: Option<&str>) -> Option<String> {
+    let has = resource
+        .text("/computeID")
+        .or_else(|| resource.spec["computeID"].as_str());
     match (id, has) {
         (_, Some(has)) => Some(format!("it has compute {has} already")),
-        (None, None) if seen.with_reason(&[Reason::PrimaryExists]).is_none() => Some(format!(
+        (None, None) if resource.with_reason(&[Reason::PrimaryExists]).is_none() => Some(format!(
             "it has found no compute to adopt ({}); to import one, name it with --compute-id",
-            said(seen)
+            description(resource)
         )),
         (Some(_), None) | (None, None) => None,
     }
@@ -306,57 +325,71 @@ fn no_adoption(seen: &Seen, id: Option<&str>) -> Option<String> {
 
 const ALL: &str = "all";
 
-/// The keys in the status that a user may have to revoke, with their IDs.
-fn revocable(seen: &Seen) -> Vec<(String, String)> {
-    let listed = ["lostKeys", "previousKeys"]
-        .into_iter()
-        .flat_map(|list| seen.status[list].as_array());
-    let key = |key: &Value| {
-        (
-            key["name"].as_str().unwrap_or_default().to_owned(),
-            key["id"].to_string(),
-        )
-    };
-    let in_use = seen.text("/keyName").filter(|_| seen.is_deleting());
-    let in_use = in_use.map(|name| (name.to_owned(), seen.status["keyID"].to_string()));
-    listed.flatten().map(key).chain(in_use).collect()
+struct RevocableKey {
+    name: String,
+    id: String,
+}
+
+impl RevocableKey {
+    fn is(&self, word: &str) -> bool {
+        word == self.name || word == self.id
+    }
+}
+
+/// The keys in the status that a user may have to revoke: lost keys come first.
+fn revocable(resource: &ObservedResource) -> Vec<RevocableKey> {
+    let mut keys = Vec::new();
+    for list in ["lostKeys", "previousKeys"] {
+        for key in resource.status[list].as_array().into_iter().flatten() {
+            keys.push(RevocableKey {
+                name: key["name"].as_str().unwrap_or_default().to_owned(),
+                id: key["id"].to_string(),
+            });
+        }
+    }
+    if let Some(name) = resource.text("/keyName")
+        && resource.is_deleting()
+    {
+        keys.push(RevocableKey {
+            name: name.to_owned(),
+            id: resource.status["keyID"].to_string(),
+        });
+    }
+    keys
 }
 
 /// The names of the keys that the arguments refer to.
-fn meant(seen: &Seen, words: &[String]) -> Vec<String> {
-    let lost = seen.status["lostKeys"].as_array().map_or(0, Vec::len);
-    let known = revocable(seen);
-    let by_all = if seen.is_deleting() {
+fn meant(resource: &ObservedResource, words: &[String]) -> Vec<String> {
+    let lost = resource.status["lostKeys"].as_array().map_or(0, Vec::len);
+    let known = revocable(resource);
+    let by_all = if resource.is_deleting() {
         known.len()
     } else {
         lost
     };
     let says_all = words.iter().any(|word| word == ALL);
-    let is_meant = |index: usize, (name, id): &(String, String)| {
-        (says_all && index < by_all) || words.iter().any(|word| word == name || word == id)
-    };
-    known
-        .iter()
-        .enumerate()
-        .filter(|(index, key)| is_meant(*index, key))
-        .map(|(_, (name, _))| name.clone())
-        .collect()
+    let mut names = Vec::new();
+    for (index, key) in known.into_iter().enumerate() {
+        if (says_all && index < by_all) || words.iter().any(|word| key.is(word)) {
+            names.push(key.name);
+        }
+    }
+    names
 }
 
-fn no_revocation(seen: &Seen, words: &[String]) -> Option<String> {
-    let known = revocable(seen);
-    if meant(seen, words).is_empty() && words.iter().any(|word| word == ALL) {
+fn no_revocation(resource: &ObservedResource, words: &[String]) -> Option<String> {
+    let known = revocable(resource);
+    if meant(resource, words).is_empty() && words.iter().any(|word| word == ALL) {
         return Some("no key of it has to be revoked by hand".to_owned());
     }
     let names = known
         .iter()
-        .map(|(name, _)| name.as_str())
+        .map(|key| key.name.as_str())
         .collect::<Vec<_>>()
         .join(", ");
-    let unknown = words.iter().find(|word| {
-        let is_known = |(name, id): &(String, String)| *word == name || *word == id;
-        *word != ALL && !known.iter().any(is_known)
-    });
+    let unknown = words
+        .iter()
+        .find(|word| *word != ALL && !known.iter().any(|key| key.is(word)));
     let others = if names.is_empty() {
         "there are none".to_owned()
     } else {
@@ -367,7 +400,7 @@ fn no_revocation(seen: &Seen, words: &[String]) -> Option<String> {
 
 /// A value of an annotation takes effect once. To repeat it, this writes another text with the same
 /// meaning.
-fn said_anew(text: String, before: Option<&str>) -> String {
+fn repeatable(text: String, before: Option<&str>) -> String {
     if before.map(str::trim) == Some(text.as_str()) {
         text + ","
     } else {
@@ -375,9 +408,9 @@ fn said_anew(text: String, before: Option<&str>) -> String {
     }
 }
 
-fn nothing_to_rule_out(seen: &Seen, computes: &[String]) -> Option<String> {
+fn nothing_to_rule_out(resource: &ObservedResource, computes: &[String]) -> Option<String> {
     let reasons = [Reason::AmbiguousCreate, Reason::StrayCompute];
-    let Some(condition) = seen.with_reason(&reasons) else {
+    let Some(condition) = resource.with_reason(&reasons) else {
         return Some(
             "no create of it is unclear, and no compute has appeared that may be its own"
                 .to_owned(),
@@ -394,12 +427,15 @@ fn nothing_to_rule_out(seen: &Seen, computes: &[String]) -> Option<String> {
     })
 }
 
-fn restarted(now: &Seen, token: &str) -> Option<String> {
-    let asked = now
+fn restarted(now: &ObservedResource, token: &str) -> Option<String> {
+    let requested = now
         .text("/restart/token")?
         .split_whitespace()
         .any(|word| word == token);
-    let at = now.text("/restart/completedAt").filter(|_| asked)?;
+    if !requested {
+        return None;
+    }
+    let at = now.text("/restart/completedAt")?;
     let idle = now.text("/state") == Some("idle");
     Some(if idle {
         "it is idle: the next connection starts it afresh".to_owned()
@@ -409,7 +445,7 @@ fn restarted(now: &Seen, token: &str) -> Option<String> {
 }
 
 /// The commands that help in the current state of a resource.
-pub fn helping(seen: &Seen) -> Vec<String> {
+pub fn helpful_commands(resource: &ObservedResource) -> Vec<String> {
     let answers = [
         A::ConfirmDeletion,
         A::Resume,
@@ -419,26 +455,36 @@ pub fn helping(seen: &Seen) -> Vec<String> {
         A::Restart,
         A::Reconcile,
     ];
-    let helps = |ask: &&Ask| {
-        let writable = matches!(ask, A::ConfirmDeletion | A::Resume | A::Revoked(_))
-            || not_writable(seen).is_none();
-        writable
-            && ask.refused_kind(&seen.kind).is_none()
-            && seen.with_reason(ask.answers()).is_some()
+    let namespace = match &resource.meta.namespace {
+        Some(name) => format!(" -n {name}"),
+        None => String::new(),
     };
-    let command = |ask: &Ask| {
-        let place = seen
-            .meta
-            .namespace
-            .as_deref()
-            .map(|name| format!(" -n {name}"))
-            .unwrap_or_default();
-        let more = match ask {
+    let mut commands = Vec::new();
+    for request in answers {
+        if !helps(&request, resource) {
+            continue;
+        }
+        let arguments = match request {
             A::Revoked(_) => " --key NAME,…",
             A::NotCreated(_) => " --compute-id ID,…",
             _ => "",
         };
-        format!("{} {}{place} {seen}{more}", program(), ask.verb())
-    };
-    answers.iter().filter(helps).map(command).collect()
+        commands.push(format!(
+            "{} {}{namespace} {resource}{arguments}",
+            program(),
+            request.verb()
+        ));
+    }
+    commands
 }
+
+/// True if a request would be accepted now, and resolves a condition of the resource.
+fn helps(request: &Request, resource: &ObservedResource) -> bool {
+    let needs_no_write = matches!(request, A::ConfirmDeletion | A::Resume | A::Revoked(_));
+    (needs_no_write || not_writable(resource).is_none())
+        && request.refused_kind(&resource.kind).is_none()
+        && resource.with_reason(request.answers()).is_some()
+}
+
+#[cfg(test)]
+mod tests;

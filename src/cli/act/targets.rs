@@ -1,9 +1,16 @@
 //! Finds the resources of a command.
 
-use super::super::common::{Connected, Scope};
-use super::super::seen::{Kind, Seen};
 use super::Error;
-use super::rules::Ask;
+use super::rules::Request;
+use crate::cli::common::{Connected, Scope};
+use crate::cli::resource::{ObservedResource, ResourceKind};
+
+/// A resource of a command.
+#[derive(Debug)]
+pub struct RequestTarget {
+    pub kind: ResourceKind,
+    pub resource: ObservedResource,
+}
 
 /// Resources by name, or by kind and selector.
 #[derive(Debug, clap::Args)]
@@ -19,13 +26,19 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// The resources, each with its kind.
-    pub async fn find(&self, ask: &Ask, connected: &Connected) -> Result<Vec<(Kind, Seen)>, Error> {
+    /// The resources that the arguments name or select.
+    pub async fn find(
+        &self,
+        request: &Request,
+        connected: &Connected,
+    ) -> Result<Vec<RequestTarget>, Error> {
         let found = match (
             self.all || self.scope.selector.is_some(),
             self.targets.as_slice(),
         ) {
-            (true, [kind]) if !kind.contains('/') => self.selected(ask, kind, connected).await?,
+            (true, [kind]) if !kind.contains('/') => {
+                self.selected(request, kind, connected).await?
+            }
             (true, _) => {
                 return Err(Error::Usage(
                     "with -l or --all, name one kind, such as compute".to_owned(),
@@ -36,51 +49,54 @@ impl Targets {
                     "-A goes with -l or --all, and with one kind".to_owned(),
                 ));
             }
-            (false, targets) => self.named(ask, targets, connected).await?,
+            (false, targets) => self.named(request, targets, connected).await?,
         };
-        match (ask, found.len()) {
-            (Ask::Adopt(Some(_)) | Ask::NotCreated(_) | Ask::Revoked(_), 2..) => Err(Error::Usage(
-                format!("{} with identifiers is for one resource", ask.verb()),
-            )),
+        match (request, found.len()) {
+            (Request::Adopt(Some(_)) | Request::NotCreated(_) | Request::Revoked(_), 2..) => {
+                Err(Error::Usage(format!(
+                    "{} with identifiers is for one resource",
+                    request.verb()
+                )))
+            }
             _ => Ok(found),
         }
     }
 
     async fn named(
         &self,
-        ask: &Ask,
+        request: &Request,
         targets: &[String],
         connected: &Connected,
-    ) -> Result<Vec<(Kind, Seen)>, Error> {
+    ) -> Result<Vec<RequestTarget>, Error> {
         let namespace = self.scope.namespace(connected);
         let mut found = Vec::new();
         for target in targets {
-            let (kind, name) = Kind::and_name(target)?;
-            check(ask, &kind)?;
-            let seen = kind.get(&connected.client, namespace, name).await;
-            let seen = seen.map_err(|cause| Error::Read {
+            let (kind, name) = ResourceKind::and_name(target)?;
+            check(request, &kind)?;
+            let read = kind.get(&connected.client, namespace, name).await;
+            let read = read.map_err(|cause| Error::Read {
                 what: target.clone(),
                 cause,
             })?;
-            let missing = || {
-                format!(
+            let Some(resource) = read else {
+                return Err(Error::Refused(vec![format!(
                     "{target}: there is no such resource in namespace {}",
                     namespace.unwrap_or_default()
-                )
+                )]));
             };
-            found.push((kind, seen.ok_or_else(|| Error::Refused(vec![missing()]))?));
+            found.push(RequestTarget { kind, resource });
         }
         Ok(found)
     }
 
     async fn selected(
         &self,
-        ask: &Ask,
+        request: &Request,
         kind: &str,
         connected: &Connected,
-    ) -> Result<Vec<(Kind, Seen)>, Error> {
-        let kind = Kind::named(kind)?;
-        check(ask, &kind)?;
+    ) -> Result<Vec<RequestTarget>, Error> {
+        let kind = ResourceKind::named(kind)?;
+        check(request, &kind)?;
         let listed = kind
             .list(
                 &connected.client,
@@ -92,20 +108,24 @@ impl Targets {
             what: kind.resource.plural.clone(),
             cause,
         })?;
-        match listed.is_empty() {
-            true => Err(Error::Refused(vec![format!(
+        if listed.is_empty() {
+            return Err(Error::Refused(vec![format!(
                 "no {} is selected",
                 kind.name()
-            )])),
-            false => Ok(listed
-                .into_iter()
-                .map(|seen| (kind.clone(), seen))
-                .collect()),
+            )]));
         }
+        let mut found = Vec::new();
+        for resource in listed {
+            let kind = kind.clone();
+            found.push(RequestTarget { kind, resource });
+        }
+        Ok(found)
     }
 }
 
-fn check(ask: &Ask, kind: &Kind) -> Result<(), Error> {
-    ask.refused_kind(kind.name())
-        .map_or(Ok(()), |refused| Err(Error::Usage(refused)))
+fn check(request: &Request, kind: &ResourceKind) -> Result<(), Error> {
+    match request.refused_kind(kind.name()) {
+        Some(refused) => Err(Error::Usage(refused)),
+        None => Ok(()),
+    }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::rules::Ask;
+use super::rules::Request;
 use super::{Common, Dangerous, Error, run};
 
 macro_rules! help {
@@ -123,23 +123,29 @@ impl Verbs {
     /// If nothing was changed.
     pub async fn execute(self, out: &mut impl Write) -> Result<ExitCode, Error> {
         match self {
-            Self::Restart(common) => run(&Ask::Restart, &common, None, out).await,
-            Self::Rotate(common) => run(&Ask::Rotate, &common, None, out).await,
-            Self::Pause(common) => run(&Ask::Pause, &common, None, out).await,
-            Self::Resume(common) => run(&Ask::Resume, &common, None, out).await,
-            Self::Reconcile(common) => run(&Ask::Reconcile, &common, None, out).await,
+            Self::Restart(common) => run(&Request::Restart, &common, None, out).await,
+            Self::Rotate(common) => run(&Request::Rotate, &common, None, out).await,
+            Self::Pause(common) => run(&Request::Pause, &common, None, out).await,
+            Self::Resume(common) => run(&Request::Resume, &common, None, out).await,
+            Self::Reconcile(common) => run(&Request::Reconcile, &common, None, out).await,
             Self::NotCreated(args) => {
-                run(&Ask::NotCreated(args.computes), &args.common, None, out).await
+                run(&Request::NotCreated(args.computes), &args.common, None, out).await
             }
             Self::Adopt(args) => {
-                confirmed(&Ask::Adopt(args.compute_id), &args.dangerous, out).await
+                confirmed(&Request::Adopt(args.compute_id), &args.dangerous, out).await
             }
-            Self::Revoked(args) => confirmed(&Ask::Revoked(args.keys), &args.dangerous, out).await,
-            Self::ConfirmDeletion(args) => confirmed(&Ask::ConfirmDeletion, &args, out).await,
+            Self::Revoked(args) => {
+                confirmed(&Request::Revoked(args.keys), &args.dangerous, out).await
+            }
+            Self::ConfirmDeletion(args) => confirmed(&Request::ConfirmDeletion, &args, out).await,
         }
     }
 }
 
-async fn confirmed(ask: &Ask, args: &Dangerous, out: &mut impl Write) -> Result<ExitCode, Error> {
-    run(ask, &args.common, Some(args.yes), out).await
+async fn confirmed(
+    request: &Request,
+    args: &Dangerous,
+    out: &mut impl Write,
+) -> Result<ExitCode, Error> {
+    run(request, &args.common, Some(args.yes), out).await
 }

@@ -8,15 +8,15 @@ use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt, watcher};
 use serde::Serialize;
 
-use super::super::progress::Progress;
-use super::super::seen::{Kind, Seen};
-use super::rules::{Ask, Outcome};
+use super::rules::{Request, RequestOutcome};
+use crate::cli::progress::Progress;
+use crate::cli::resource::{ObservedResource, ResourceKind};
 use crate::cluster::explained;
 
 /// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "outcome", content = "message", rename_all = "camelCase")]
-pub enum Ended {
+pub enum RequestEnd {
     Done(String),
     /// The command did not wait.
     Requested,
@@ -27,7 +27,7 @@ pub enum Ended {
     NotChanged(String),
 }
 
-impl Ended {
+impl RequestEnd {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Done(_) | Self::Requested => 0,
@@ -58,38 +58,38 @@ impl Ended {
 
 /// A written request.
 pub struct Wait<'a> {
-    pub ask: &'a Ask,
+    pub request: &'a Request,
     pub api: Api<DynamicObject>,
-    pub kind: Kind,
-    pub before: &'a Seen,
+    pub kind: ResourceKind,
+    pub before: &'a ObservedResource,
     /// The resource right after the request was written.
-    pub asked: Seen,
+    pub requested: ObservedResource,
 }
 
 impl Wait<'_> {
-    pub async fn until_done(self, timeout: Duration, progress: &Progress) -> Ended {
+    pub async fn until_done(self, timeout: Duration, progress: &Progress) -> RequestEnd {
         let mut last = String::new();
         let ended = tokio::time::timeout(
             timeout,
             self.outcome(|text| {
-                progress.say(format!("{} {}: {text}", self.ask.verb(), self.before));
+                progress.show(format!("{} {}: {text}", self.request.verb(), self.before));
                 last = text;
             }),
         );
         match ended.await {
             Ok(ended) => ended,
-            Err(_) => Ended::TimedOut(last),
+            Err(_) => RequestEnd::TimedOut(last),
         }
     }
 
-    async fn outcome(&self, mut waits: impl FnMut(String)) -> Ended {
+    async fn outcome(&self, mut waits: impl FnMut(String)) -> RequestEnd {
         let states = watcher::watch_object(self.api.clone(), self.before.name()).default_backoff();
         let mut states = std::pin::pin!(states);
         while let Some(state) = states.next().await {
             let now = match state {
-                Ok(object) => object.map(|object| Seen::of(&self.kind, object)),
+                Ok(object) => object.map(|object| ObservedResource::of(&self.kind, object)),
                 Err(error) if is_forbidden(&error) => {
-                    return Ended::NotChanged(format!(
+                    return RequestEnd::NotChanged(format!(
                         "it was requested, and may not be watched: {}",
                         explained(&error)
                     ));
@@ -99,13 +99,16 @@ impl Wait<'_> {
                     continue;
                 }
             };
-            match self.ask.outcome(self.before, &self.asked, now.as_ref()) {
-                Outcome::Done(text) => return Ended::Done(text),
-                Outcome::Failed(text) => return Ended::Failed(text),
-                Outcome::Waits(text) => waits(text),
+            match self
+                .request
+                .outcome(self.before, &self.requested, now.as_ref())
+            {
+                RequestOutcome::Done(text) => return RequestEnd::Done(text),
+                RequestOutcome::Failed(text) => return RequestEnd::Failed(text),
+                RequestOutcome::Waits(text) => waits(text),
             }
         }
-        Ended::TimedOut("the watch has ended".to_owned())
+        RequestEnd::TimedOut("the watch has ended".to_owned())
     }
 }
 

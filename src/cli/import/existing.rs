@@ -14,7 +14,7 @@ use crate::decide::seal::ObjectKey;
 
 /// The Computes of a cluster, with the data that an import needs.
 #[derive(Debug, Default)]
-pub struct Existing {
+pub struct ExistingResources {
     /// The resource of each compute, by project and compute.
     pub had: BTreeMap<(String, String), String>,
     /// The names of Computes in the namespace of the manifests.
@@ -26,7 +26,7 @@ pub async fn existing(
     client: &Client,
     namespace: &str,
     notes: &mut impl Write,
-) -> Result<Existing, Error> {
+) -> Result<ExistingResources, Error> {
     let all: Api<DeserializeGuard<Compute>> = Api::all(client.clone());
     let everything = ListParams::default();
     let listed = match all.list(&everything).await {
@@ -41,7 +41,7 @@ pub async fn existing(
         }
         listed => listed,
     };
-    let mut existing = Existing::default();
+    let mut existing = ExistingResources::default();
     for DeserializeGuard(read) in listed.map_err(Error::Resources)? {
         let (meta, computes) = match read {
             Ok(object) => (object.metadata.clone(), computes_of(&object)),

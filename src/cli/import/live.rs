@@ -3,20 +3,20 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use super::existing::{self, Existing};
-use super::{Args, Error};
-use crate::cli::platform::{Credentials, Reader, patiently};
+use super::existing::{self, ExistingResources};
+use super::{Error, ImportArgs};
+use crate::cli::platform::{Credentials, PlatformReader, retrying};
 use crate::cli::progress::Progress;
 use crate::domain::{Compute, Listed};
-use crate::import::{Found, Key, Subjects};
+use crate::import::{FoundCompute, FoundKey, Subjects};
 use crate::platform::Platform;
 
 const PREFACE: &str = "The computes as the platform shows them, by dbplane import. What is next: docs/guide/import.md";
 
 /// Everything to declare, without computes that resources of the cluster already manage.
-pub async fn subjects(args: &Args, notes: &mut impl Write) -> Result<Subjects, Error> {
+pub async fn subjects(args: &ImportArgs, notes: &mut impl Write) -> Result<Subjects, Error> {
     let (credentials, existing) = match args.platform.given()? {
-        Some(credentials) => (credentials, Existing::default()),
+        Some(credentials) => (credentials, ExistingResources::default()),
         None => of_cluster(args, notes).await?,
     };
     let reader = credentials
@@ -37,15 +37,15 @@ pub async fn subjects(args: &Args, notes: &mut impl Write) -> Result<Subjects, E
                 "left out: compute {}, which Compute {resource} has",
                 compute.id
             )?,
-            None => subjects.computes.push(Found::from(compute)),
+            None => subjects.computes.push(FoundCompute::from(compute)),
         }
     }
     if let Some(organization) = &credentials.endpoint.organization_id {
-        match patiently(async || reader.platform.list_keys(organization).await).await {
+        match retrying(async || reader.platform.list_keys(organization).await).await {
             Ok(listed) => {
                 subjects.keys = readable("API keys of the organization", listed, notes)?
                     .into_iter()
-                    .filter_map(Key::of)
+                    .filter_map(FoundKey::of)
                     .collect();
             }
             Err(fault) => writeln!(
@@ -57,7 +57,10 @@ pub async fn subjects(args: &Args, notes: &mut impl Write) -> Result<Subjects, E
     Ok(subjects)
 }
 
-async fn of_cluster(args: &Args, notes: &mut impl Write) -> Result<(Credentials, Existing), Error> {
+async fn of_cluster(
+    args: &ImportArgs,
+    notes: &mut impl Write,
+) -> Result<(Credentials, ExistingResources), Error> {
     let connected = args.cluster.connect().await?;
     let namespace = args.namespace.as_deref().unwrap_or(&connected.namespace);
     let credentials = args
@@ -84,14 +87,14 @@ fn readable<T>(of: &str, listed: Listed<T>, notes: &mut impl Write) -> Result<Ve
 
 /// The computes of all projects. An unreadable list fails the whole import.
 async fn computes(
-    args: &Args,
-    reader: &Reader,
+    args: &ImportArgs,
+    reader: &PlatformReader,
     notes: &mut impl Write,
 ) -> Result<Vec<Compute>, Error> {
     let platform = &reader.platform;
     let projects: BTreeSet<String> = match args.project.as_slice() {
         [] => {
-            let listed = patiently(async || platform.list_projects().await)
+            let listed = retrying(async || platform.list_projects().await)
                 .await
                 .map_err(Error::Projects)?;
             readable("projects", listed, notes)?
@@ -104,7 +107,7 @@ async fn computes(
     let progress = Progress::counting("projects", projects.len());
     let mut computes = Vec::new();
     for project in projects {
-        let listed = patiently(async || platform.list_computes(&project).await).await;
+        let listed = retrying(async || platform.list_computes(&project).await).await;
         let listed = listed.map_err(|fault| Error::Computes {
             project: project.clone(),
             fault,

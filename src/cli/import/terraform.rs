@@ -3,17 +3,21 @@
 use std::io::Write;
 use std::path::Path;
 
-use super::{Args, Error};
-use crate::cli::files::Source;
-use crate::import::terraform::{self, Contents};
+use super::{Error, ImportArgs};
+use crate::cli::files::InputSource;
+use crate::import::terraform::{self, StateContents};
 use crate::import::{Subjects, quoted};
 
 /// Everything to declare. Objects that stay with Terraform are listed in `notes`.
-pub fn subjects(args: &Args, state: &Path, notes: &mut impl Write) -> Result<Subjects, Error> {
+pub fn subjects(
+    args: &ImportArgs,
+    state: &Path,
+    notes: &mut impl Write,
+) -> Result<Subjects, Error> {
     let source = if state.as_os_str() == "-" {
-        Source::Stdin
+        InputSource::Stdin
     } else {
-        Source::File(state.to_owned())
+        InputSource::File(state.to_owned())
     };
     let (file, text) = source.read().map_err(Error::Unreadable)?;
     let contents = terraform::read(&text).map_err(|cause| Error::State { file, cause })?;
@@ -24,7 +28,7 @@ pub fn subjects(args: &Args, state: &Path, notes: &mut impl Write) -> Result<Sub
     for line in &preface {
         writeln!(notes, "{line}")?;
     }
-    let Contents {
+    let StateContents {
         mut computes,
         mut keys,
         ..
@@ -40,7 +44,7 @@ pub fn subjects(args: &Args, state: &Path, notes: &mut impl Write) -> Result<Sub
     })
 }
 
-fn preface(contents: &Contents) -> Vec<String> {
+fn preface(contents: &StateContents) -> Vec<String> {
     let mut lines = vec![
         "From a state of Terraform, by dbplane import. What is next: docs/guide/from-terraform.md"
             .to_owned(),

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::cli::files::{Source, sources};
+use crate::cli::files::{InputSource, sources};
 use crate::import::{File, FileRole};
 
 /// The reason why the files were not written.
@@ -82,7 +82,7 @@ fn left_over(folder: &Path, files: &[File]) -> Vec<PathBuf> {
         .flatten();
     found
         .filter_map(|source| match source {
-            Source::File(path) if !written.contains(&path) => Some(path),
+            InputSource::File(path) if !written.contains(&path) => Some(path),
             _ => None,
         })
         .collect()

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::super::screen::one_line;
-use crate::plan::{Field, Plan, Planned, Said, Step, Units};
+use crate::cli::screen::one_line;
+use crate::plan::{FieldChange, Plan, Planned, PlannedCondition, Step, Units};
 
 pub fn write(plan: &Plan, wide: bool, out: &mut impl Write) -> io::Result<()> {
     let mut shown = 0;
@@ -49,14 +49,14 @@ fn resource(planned: &Planned, wide: bool, out: &mut impl Write) -> io::Result<(
         writeln!(out, "  nothing to do")?;
     }
     if wide {
-        for (name, said) in [("Ready", &planned.ready), ("Synced", &planned.synced)] {
-            if let Some(Said {
+        for (type_, condition) in [("Ready", &planned.ready), ("Synced", &planned.synced)] {
+            if let Some(PlannedCondition {
                 status,
                 reason,
                 message,
-            }) = said
+            }) = condition
             {
-                writeln!(out, "  {name} {status} {reason}: {}", one_line(message))?;
+                writeln!(out, "  {type_} {status} {reason}: {}", one_line(message))?;
             }
         }
         if let Some(next) = planned.next {
@@ -67,11 +67,11 @@ fn resource(planned: &Planned, wide: bool, out: &mut impl Write) -> io::Result<(
 }
 
 fn of_manifest(planned: &Planned) -> &'static str {
-    use crate::plan::Manifest;
+    use crate::plan::ManifestChange;
     match planned.manifest {
-        Some(Manifest::New) => " (new)",
-        Some(Manifest::Changed) => " (changed)",
-        Some(Manifest::Unchanged) | None => "",
+        Some(ManifestChange::New) => " (new)",
+        Some(ManifestChange::Changed) => " (changed)",
+        Some(ManifestChange::Unchanged) | None => "",
     }
 }
 
@@ -84,19 +84,19 @@ fn waits(planned: &Planned) -> Option<String> {
     Some(format!("waits{until}: {}: {}", waits.reason, waits.message))
 }
 
-fn fields(fields: &[Field]) -> String {
-    let text = |Field {
-                    field,
-                    before,
-                    after,
-                }: &Field| match before {
-        Some(before) if before != after => format!("{field} {before} → {after}"),
-        _ => format!("{field} {after}"),
-    };
-    fields.iter().map(text).collect::<Vec<_>>().join(", ")
+fn fields(fields: &[FieldChange]) -> String {
+    let mut texts = Vec::new();
+    for field in fields {
+        let (name, after) = (&field.field, &field.after);
+        texts.push(match &field.before {
+            Some(before) if before != after => format!("{name} {before} → {after}"),
+            _ => format!("{name} {after}"),
+        });
+    }
+    texts.join(", ")
 }
 
-fn with(text: String, set: &[Field]) -> String {
+fn with(text: String, set: &[FieldChange]) -> String {
     if set.is_empty() {
         text
     } else {
@@ -162,11 +162,16 @@ fn summary(plan: &Plan) -> String {
         (counts.computes_restarted, "to restart"),
         (counts.computes_deleted, "to delete"),
     ];
-    let computes: Vec<String> = parts
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
+    let mut computes = Vec::new();
+    for (count, what) in parts {
+        if count > 0 {
+            computes.push(format!("{count} {what}"));
+        }
+    }
+    let mut all = Vec::new();
+    if !computes.is_empty() {
+        all.push(format!("computes: {}", computes.join(", ")));
+    }
     let others = [
         (counts.keys_created, "API keys to make"),
         (counts.keys_revoked, "API keys to revoke"),
@@ -176,12 +181,11 @@ fn summary(plan: &Plan) -> String {
         (counts.replicas_created, "Computes of sets to create"),
         (counts.replicas_deleted, "Computes of sets to delete"),
     ];
-    let others = others
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{what}: {count}"));
-    let computes = (!computes.is_empty()).then(|| format!("computes: {}", computes.join(", ")));
-    let all: Vec<String> = computes.into_iter().chain(others).collect();
+    for (count, what) in others {
+        if count > 0 {
+            all.push(format!("{what}: {count}"));
+        }
+    }
     if all.is_empty() {
         "Plan: nothing to do.".to_owned()
     } else {

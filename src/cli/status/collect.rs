@@ -8,8 +8,8 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use serde::Serialize;
 
-use super::super::seen::{Kind, Seen};
 use super::Error;
+use crate::cli::resource::{ObservedResource, ResourceKind};
 use crate::cluster::explained;
 use crate::decide::names::LEASE;
 use crate::telemetry::metrics::is_of_leader;
@@ -29,7 +29,7 @@ pub struct Collector {
 /// The leader, according to the Lease.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Operator {
+pub struct OperatorStatus {
     pub namespace: String,
     /// `None` if there is no leader, or no leader election.
     pub leader: Option<String>,
@@ -38,20 +38,20 @@ pub struct Operator {
 /// The data for a fleet.
 pub struct FoundFleet {
     pub namespace: Option<String>,
-    pub resources: Vec<Seen>,
+    pub resources: Vec<ObservedResource>,
     /// All accounts, even if the selector does not match: resources refer to them.
-    pub accounts: Vec<Seen>,
-    pub operator: Option<Operator>,
+    pub accounts: Vec<ObservedResource>,
+    pub operator: Option<OperatorStatus>,
     pub metrics: Option<String>,
     pub not_read: Vec<String>,
 }
 
 /// The data for one resource.
 pub struct FoundOne {
-    pub resource: Seen,
-    pub account: Option<Seen>,
+    pub resource: ObservedResource,
+    pub account: Option<ObservedResource>,
     pub events: Vec<Event>,
-    pub operator: Option<Operator>,
+    pub operator: Option<OperatorStatus>,
     pub metrics: Option<String>,
     pub not_read: Vec<String>,
 }
@@ -65,7 +65,7 @@ pub fn is_account(kind: &str) -> bool {
 
 impl Collector {
     pub async fn fleet(&self) -> Result<FoundFleet, Error> {
-        let (kinds, none) = (Kind::all(), ListParams::default());
+        let (kinds, none) = (ResourceKind::all(), ListParams::default());
         let lists = kinds.iter().map(|kind| {
             let params = if is_account(kind.name()) {
                 &none
@@ -90,7 +90,9 @@ impl Collector {
         }
         let operator = operator.map_err(|error| not_read.push(error)).ok();
         let metrics = metrics.map_err(|error| not_read.push(error)).ok().flatten();
-        let (accounts, resources) = all.into_iter().partition(|seen| is_account(&seen.kind));
+        let (accounts, resources) = all
+            .into_iter()
+            .partition(|resource| is_account(&resource.kind));
         Ok(FoundFleet {
             namespace: self.namespace.clone(),
             resources,
@@ -101,7 +103,7 @@ impl Collector {
         })
     }
 
-    pub async fn one(&self, kind: &Kind, name: &str) -> Result<FoundOne, Error> {
+    pub async fn one(&self, kind: &ResourceKind, name: &str) -> Result<FoundOne, Error> {
         let label = format!("{}/{name}", kind.name().to_lowercase());
         let found = kind
             .get(&self.client, self.namespace.as_deref(), name)
@@ -110,11 +112,14 @@ impl Collector {
             what: label.clone(),
             cause,
         })?;
-        let missing = || match self.namespace.as_deref().filter(|_| kind.is_namespaced) {
-            Some(namespace) => Error::NotFound(format!("{label} in namespace {namespace}")),
-            None => Error::NotFound(label.clone()),
+        let Some(resource) = found else {
+            return Err(Error::NotFound(match &self.namespace {
+                Some(namespace) if kind.is_namespaced => {
+                    format!("{label} in namespace {namespace}")
+                }
+                _ => label,
+            }));
         };
-        let resource = found.ok_or_else(missing)?;
         let (account, events, operator, metrics) = futures::join!(
             self.account_of(&resource),
             self.events(&resource),
@@ -137,11 +142,14 @@ impl Collector {
         })
     }
 
-    async fn account_of(&self, resource: &Seen) -> Result<Option<Seen>, String> {
+    async fn account_of(
+        &self,
+        resource: &ObservedResource,
+    ) -> Result<Option<ObservedResource>, String> {
         let Some((kind, name)) = resource.account() else {
             return Ok(None);
         };
-        let of_kind = Kind::named(kind).map_err(|error| error.to_string())?;
+        let of_kind = ResourceKind::named(kind).map_err(|error| error.to_string())?;
         let namespace = resource.meta.namespace.as_deref();
         of_kind
             .get(&self.client, namespace, name)
@@ -150,7 +158,7 @@ impl Collector {
     }
 
     /// The events, newest first.
-    async fn events(&self, about: &Seen) -> Result<Vec<Event>, String> {
+    async fn events(&self, about: &ObservedResource) -> Result<Vec<Event>, String> {
         // Events of cluster-scoped objects are in the default namespace.
         let namespace = about.meta.namespace.as_deref().unwrap_or("default");
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
@@ -186,7 +194,7 @@ impl Collector {
             .map_err(|error: String| format!("the operator's metrics: {error}"))
     }
 
-    async fn operator(&self) -> Result<Operator, String> {
+    async fn operator(&self) -> Result<OperatorStatus, String> {
         let namespace = self.operator_namespace.clone();
         let api: Api<Lease> = Api::namespaced(self.client.clone(), &namespace);
         let lease = api
@@ -196,7 +204,7 @@ impl Collector {
         let leader = lease
             .and_then(|lease| lease.spec?.holder_identity)
             .filter(|holder| !holder.is_empty());
-        Ok(Operator { namespace, leader })
+        Ok(OperatorStatus { namespace, leader })
     }
 }
 

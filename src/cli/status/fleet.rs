@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::super::seen::Seen;
-use super::collect::{FoundFleet, Operator};
+use super::collect::{FoundFleet, OperatorStatus};
+use crate::cli::resource::ObservedResource;
 use crate::decide::Attention;
 use crate::platform::Rate;
 use crate::telemetry::metrics::BudgetLeft;
@@ -15,14 +15,14 @@ use crate::telemetry::metrics::BudgetLeft;
 /// What a resource needs, in the words of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum State {
+pub enum ResourceState {
     NeedsPerson,
     Waits,
     UnderWay,
     Well,
 }
 
-impl From<Attention> for State {
+impl From<Attention> for ResourceState {
     fn from(needs: Attention) -> Self {
         match needs {
             Attention::User => Self::NeedsPerson,
@@ -33,7 +33,7 @@ impl From<Attention> for State {
     }
 }
 
-impl State {
+impl ResourceState {
     pub fn needs(self) -> Attention {
         match self {
             Self::NeedsPerson => Attention::User,
@@ -60,11 +60,11 @@ pub struct Fleet {
     pub kind: &'static str,
     /// `None` for all.
     pub namespace: Option<String>,
-    pub operator: Option<Operator>,
+    pub operator: Option<OperatorStatus>,
     pub counts: Vec<Count>,
-    pub needs_person: Vec<Item>,
-    pub waits: Vec<Item>,
-    pub under_way: Vec<Item>,
+    pub needs_person: Vec<ListedResource>,
+    pub waits: Vec<ListedResource>,
+    pub under_way: Vec<ListedResource>,
     pub accounts: Vec<AccountLine>,
     /// Parts that could not be read, for instance for lack of rights.
     pub not_read: Vec<String>,
@@ -85,7 +85,7 @@ pub struct Count {
 /// A resource that does not match its spec.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Item {
+pub struct ListedResource {
     pub kind: String,
     pub namespace: Option<String>,
     pub name: String,
@@ -104,7 +104,7 @@ pub struct AccountLine {
     pub kind: String,
     pub namespace: Option<String>,
     pub name: String,
-    pub state: State,
+    pub state: ResourceState,
     pub ready: String,
     pub reason: String,
     pub message: String,
@@ -130,10 +130,10 @@ impl Fleet {
             not_read,
         } = found;
         let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
-        let mut items: BTreeMap<Attention, Vec<Item>> = BTreeMap::new();
-        for seen in accounts.iter().chain(&resources) {
-            let needs = seen.need().what;
-            let count = counts.entry(&seen.kind).or_default();
+        let mut items: BTreeMap<Attention, Vec<ListedResource>> = BTreeMap::new();
+        for resource in accounts.iter().chain(&resources) {
+            let needs = resource.need().what;
+            let count = counts.entry(&resource.kind).or_default();
             count.all += 1;
             *match needs {
                 Attention::User => &mut count.needs_person,
@@ -141,7 +141,10 @@ impl Fleet {
                 Attention::Work => &mut count.under_way,
                 Attention::Nothing => &mut count.well,
             } += 1;
-            items.entry(needs).or_default().push(Item::of(seen));
+            items
+                .entry(needs)
+                .or_default()
+                .push(ListedResource::of(resource));
         }
         let counts = counts
             .into_iter()
@@ -151,7 +154,7 @@ impl Fleet {
             })
             .collect();
         let mut listed = |needs| {
-            let mut listed: Vec<Item> = items.remove(&needs).unwrap_or_default();
+            let mut listed: Vec<ListedResource> = items.remove(&needs).unwrap_or_default();
             listed.sort_by(|one, other| one.place().cmp(&other.place()));
             listed
         };
@@ -172,23 +175,21 @@ impl Fleet {
     }
 }
 
-impl Item {
-    pub fn of(seen: &Seen) -> Self {
-        let condition = seen.need().condition;
-        let text = |of: fn(&crate::api::Condition) -> &String, otherwise: &str| {
-            condition.map_or_else(|| otherwise.to_owned(), |condition| of(condition).clone())
+impl ListedResource {
+    pub fn of(resource: &ObservedResource) -> Self {
+        let condition = resource.need().condition;
+        let (reason, message) = match condition {
+            Some(condition) => (condition.reason.as_str(), condition.message.as_str()),
+            None => ("Pending", "dbplane has not looked at it yet."),
         };
         Self {
-            kind: seen.kind.clone(),
-            namespace: seen.meta.namespace.clone(),
-            name: seen.name().to_owned(),
-            reason: text(|condition| &condition.reason, "Pending"),
-            message: text(
-                |condition| &condition.message,
-                "dbplane has not looked at it yet.",
-            ),
+            kind: resource.kind.clone(),
+            namespace: resource.meta.namespace.clone(),
+            name: resource.name().to_owned(),
+            reason: reason.to_owned(),
+            message: message.to_owned(),
             since: condition.map(|condition| condition.last_transition_time.0),
-            until: seen
+            until: resource
                 .text("/waiting/until")
                 .and_then(|time| time.parse().ok()),
         }
@@ -206,14 +207,19 @@ impl Item {
 
 impl AccountLine {
     /// Uses the resources that may refer to it, and the operator's metrics, if they are known.
-    pub fn of(account: &Seen, resources: Option<&[Seen]>, metrics: Option<&str>) -> Self {
+    pub fn of(
+        account: &ObservedResource,
+        resources: Option<&[ObservedResource]>,
+        metrics: Option<&str>,
+    ) -> Self {
         let ready = account.condition("Ready");
-        let said =
-            |of: fn(&crate::api::Condition) -> &String| ready.map(of).cloned().unwrap_or_default();
-        let refers = |resource: &&Seen| {
-            let near = account.meta.namespace.is_none()
-                || account.meta.namespace == resource.meta.namespace;
-            near && resource.account() == Some((account.kind.as_str(), account.name()))
+        let (status, reason, message) = match ready {
+            Some(ready) => (
+                ready.status.as_str(),
+                ready.reason.as_str(),
+                ready.message.as_str(),
+            ),
+            None => ("Unknown", "", ""),
         };
         let declared = |field: &str| account.spec["rateLimit"].get(field).and_then(Value::as_u64);
         let usual = Rate::default();
@@ -222,10 +228,14 @@ impl AccountLine {
             namespace: account.meta.namespace.clone(),
             name: account.name().to_owned(),
             state: account.need().what.into(),
-            ready: ready.map_or_else(|| "Unknown".to_owned(), |ready| ready.status.clone()),
-            reason: said(|ready| &ready.reason),
-            message: said(|ready| &ready.message),
-            resources: resources.into_iter().flatten().filter(refers).count(),
+            ready: status.to_owned(),
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+            resources: resources
+                .into_iter()
+                .flatten()
+                .filter(|resource| refers_to(resource, account))
+                .count(),
             projects: account.status["projectCount"].as_u64(),
             organization_keys: account.status["organizationKeys"].as_u64(),
             requests_per_minute: declared("requestsPerMinute")
@@ -236,4 +246,10 @@ impl AccountLine {
                 .and_then(|(metrics, uid)| BudgetLeft::of(metrics, uid)),
         }
     }
+}
+
+fn refers_to(resource: &ObservedResource, account: &ObservedResource) -> bool {
+    let is_near =
+        account.meta.namespace.is_none() || account.meta.namespace == resource.meta.namespace;
+    is_near && resource.account() == Some((account.kind.as_str(), account.name()))
 }

@@ -5,35 +5,35 @@ use k8s_openapi::api::events::v1::Event;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::super::act;
-use super::super::advice;
-use super::super::screen::one_line;
-use super::super::seen::Seen;
-use super::collect::{FoundOne, Operator, is_account, last_seen};
-use super::fleet::{AccountLine, Item, State};
+use super::collect::{FoundOne, OperatorStatus, is_account, last_seen};
+use super::fleet::{AccountLine, ListedResource, ResourceState};
 use crate::api::{Condition, Rotation};
+use crate::cli::act;
+use crate::cli::advice;
+use crate::cli::resource::ObservedResource;
+use crate::cli::screen::one_line;
 use crate::decide::Reason;
 use crate::decide::key::due_regularly;
 
 /// Fields are only ever added.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Page {
+pub struct ResourcePage {
     pub kind: &'static str,
-    pub resource: Item,
-    pub needs: State,
+    pub resource: ListedResource,
+    pub needs: ResourceState,
     pub declared: Value,
     /// The status, without the parts that other fields show and those that only dbplane reads.
     pub there: Value,
     /// The settings that are not applied, according to the conditions.
     pub differs: Option<String>,
-    pub conditions: Vec<Said>,
-    pub next: Vec<Next>,
+    pub conditions: Vec<ShownCondition>,
+    pub next: Vec<ComingChange>,
     pub last_operation: Option<Value>,
     /// Newest first.
-    pub events: Vec<Happened>,
+    pub events: Vec<ShownEvent>,
     pub account: Option<AccountLine>,
-    pub operator: Option<Operator>,
+    pub operator: Option<OperatorStatus>,
     /// The advice of docs/conditions.md for the reason.
     pub advice: Option<String>,
     pub commands: Vec<String>,
@@ -43,7 +43,7 @@ pub struct Page {
 /// A condition, without the parts that only programs compare.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Said {
+pub struct ShownCondition {
     #[serde(rename = "type")]
     pub type_: String,
     pub status: String,
@@ -55,7 +55,7 @@ pub struct Said {
 /// The next thing to happen.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Next {
+pub struct ComingChange {
     pub what: String,
     /// The latest time; absent if it is part of the text.
     pub at: Option<Timestamp>,
@@ -63,7 +63,7 @@ pub struct Next {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Happened {
+pub struct ShownEvent {
     pub at: Option<Timestamp>,
     pub times: i32,
     pub reason: Option<String>,
@@ -80,7 +80,7 @@ const ELSEWHERE: [&str; 6] = [
     "waiting",
 ];
 
-impl Page {
+impl ResourcePage {
     pub fn of(found: FoundOne) -> Self {
         let FoundOne {
             resource,
@@ -91,10 +91,14 @@ impl Page {
             not_read,
         } = found;
         let need = resource.need();
-        let state = State::from(need.what);
+        let state = ResourceState::from(need.what);
         let reason = need
             .condition
             .and_then(|condition| Reason::of(&condition.reason));
+        let advice = match reason {
+            Some(reason) if state != ResourceState::Well => Some(advice::about(reason)),
+            _ => None,
+        };
         let of_itself = is_account(&resource.kind).then_some(&resource);
         Self {
             kind: "ResourceStatus",
@@ -102,24 +106,24 @@ impl Page {
             declared: resource.spec.clone(),
             there: there(&resource.status),
             differs: differs(&resource),
-            conditions: resource.conditions.iter().map(Said::of).collect(),
+            conditions: resource.conditions.iter().map(ShownCondition::of).collect(),
             next: next(&resource),
             last_operation: resource.status.get("lastOperation").cloned(),
-            events: events.iter().map(Happened::of).collect(),
+            events: events.iter().map(ShownEvent::of).collect(),
             account: account
                 .as_ref()
                 .or(of_itself)
                 .map(|account| AccountLine::of(account, None, metrics.as_deref())),
             operator,
-            advice: reason.filter(|_| state != State::Well).map(advice::about),
+            advice,
             commands: commands(&resource),
             not_read,
-            resource: Item::of(&resource),
+            resource: ListedResource::of(&resource),
         }
     }
 }
 
-impl Said {
+impl ShownCondition {
     fn of(condition: &Condition) -> Self {
         Self {
             type_: condition.type_.clone(),
@@ -131,7 +135,7 @@ impl Said {
     }
 }
 
-impl Happened {
+impl ShownEvent {
     fn of(event: &Event) -> Self {
         Self {
             at: last_seen(event),
@@ -155,7 +159,7 @@ fn there(status: &Value) -> Value {
     )
 }
 
-fn differs(resource: &Seen) -> Option<String> {
+fn differs(resource: &ObservedResource) -> Option<String> {
     let synced = resource
         .condition("Synced")
         .filter(|synced| synced.status == "False");
@@ -164,7 +168,7 @@ fn differs(resource: &Seen) -> Option<String> {
 }
 
 /// The changes that will happen without any action of the user, and their times.
-fn next(resource: &Seen) -> Vec<Next> {
+fn next(resource: &ObservedResource) -> Vec<ComingChange> {
     let time = |pointer: &str| {
         resource
             .text(pointer)
@@ -172,19 +176,19 @@ fn next(resource: &Seen) -> Vec<Next> {
     };
     let mut next = Vec::new();
     if let Some(changes) = resource.text("/waiting/changes") {
-        next.push(Next {
+        next.push(ComingChange {
             what: format!("what waits is done: {changes}"),
             at: time("/waiting/until"),
         });
     }
     if let Some(change) = resource.text("/schedule/next") {
-        next.push(Next {
+        next.push(ComingChange {
             what: format!("the schedule: {change}"),
             at: None,
         });
     }
     if let Some(at) = time("/maintenance/nextRestart") {
-        next.push(Next {
+        next.push(ComingChange {
             what: "the regular restart".to_owned(),
             at: Some(at),
         });
@@ -192,7 +196,7 @@ fn next(resource: &Seen) -> Vec<Next> {
     let rotation: Option<Rotation> = serde_json::from_value(resource.spec["rotation"].clone()).ok();
     let created = time("/rotatedAt").or_else(|| time("/createdAt"));
     if let Some(at) = created.and_then(|created| due_regularly(rotation.as_ref(), created)) {
-        next.push(Next {
+        next.push(ComingChange {
             what: "the key is replaced".to_owned(),
             at: Some(at),
         });
@@ -204,7 +208,7 @@ fn next(resource: &Seen) -> Vec<Next> {
     {
         let name = key["name"].as_str().unwrap_or_default();
         let at = key["revokeAt"].as_str().and_then(|text| text.parse().ok());
-        next.push(Next {
+        next.push(ComingChange {
             what: format!("the replaced key {name} is revoked"),
             at,
         });
@@ -213,7 +217,7 @@ fn next(resource: &Seen) -> Vec<Next> {
 }
 
 /// The commands that help, the most specific first.
-fn commands(resource: &Seen) -> Vec<String> {
+fn commands(resource: &ObservedResource) -> Vec<String> {
     let namespace = resource
         .meta
         .namespace
@@ -225,7 +229,7 @@ fn commands(resource: &Seen) -> Vec<String> {
         resource.kind.to_lowercase(),
         resource.name()
     );
-    act::helping(resource)
+    act::helpful_commands(resource)
         .into_iter()
         .chain([describe])
         .collect()
@@ -239,27 +243,26 @@ pub fn flat(value: &Value) -> Vec<(String, String)> {
 }
 
 fn flatten(place: String, value: &Value, rows: &mut Vec<(String, String)>) {
-    let below = |name: &str| {
-        if place.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{place}.{name}")
-        }
-    };
     match value {
-        Value::Object(fields) => fields
-            .iter()
-            .for_each(|(name, value)| flatten(below(name), value, rows)),
-        Value::Array(items) if items.iter().any(Value::is_object) => {
-            items
-                .iter()
-                .enumerate()
-                .for_each(|(index, value)| flatten(format!("{place}[{index}]"), value, rows));
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let below = if place.is_empty() {
+                    name.clone()
+                } else {
+                    format!("{place}.{name}")
+                };
+                flatten(below, value, rows);
+            }
         }
-        Value::Array(items) => rows.push((
-            place,
-            items.iter().map(scalar).collect::<Vec<_>>().join(", "),
-        )),
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            for (index, value) in items.iter().enumerate() {
+                flatten(format!("{place}[{index}]"), value, rows);
+            }
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(scalar).collect();
+            rows.push((place, items.join(", ")));
+        }
         Value::Null => {}
         other => rows.push((place, scalar(other))),
     }
@@ -273,8 +276,8 @@ fn scalar(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::seen::Kind;
     use super::*;
+    use crate::cli::resource::ResourceKind;
 
     #[test]
     fn a_value_is_shown_by_its_scalars() {
@@ -299,28 +302,29 @@ mod tests {
         let condition = json!({
             "type": "Ready", "status": "False", "reason": "Refused", "message": nasty, "lastTransitionTime": "2026-01-01T00:00:00Z",
         });
-        let seen = |kind: &str| {
+        let resource = |kind: &str| {
             let object = json!({
                 "apiVersion": "dbplane.dev/v1alpha1", "kind": kind, "metadata": {"name": "orders", "namespace": "shop"},
                 "spec": {"restartToken": nasty, "postgresSettings": {nasty: nasty}},
                 "status": {"conditions": [condition], "state": nasty, "waiting": {"changes": nasty}, "lastOperation": {"action": nasty}},
             });
-            Seen::of(
-                &Kind::named(kind).unwrap(),
+            ObservedResource::of(
+                &ResourceKind::named(kind).unwrap(),
                 serde_json::from_value(object).unwrap(),
             )
         };
         let event = json!({"metadata": {}, "eventTime": null, "reason": "Refused", "note": nasty});
-        let page = Page::of(FoundOne {
-            resource: seen("Compute"),
-            account: Some(seen("Account")),
+        let page = ResourcePage::of(FoundOne {
+            resource: resource("Compute"),
+            account: Some(resource("Account")),
             events: vec![serde_json::from_value(event).unwrap()],
             operator: None,
             metrics: None,
             not_read: Vec::new(),
         });
         let mut shown = Vec::new();
-        super::super::text::page(&page, &mut anstream::StripStream::new(&mut shown), true).unwrap();
+        crate::cli::status::text::page(&page, &mut anstream::StripStream::new(&mut shown), true)
+            .unwrap();
         let shown = String::from_utf8(shown).unwrap();
         assert!(shown.matches("forged").count() > 5, "{shown}");
         let document = serde_json::to_value(&page).unwrap();

@@ -1,14 +1,16 @@
 //! Writes the status as text for users.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 
+use anstyle::Style;
 use jiff::Timestamp;
 
-use super::super::called::program;
-use super::super::screen::{HEADING, PLAIN, Table, one_line, style};
-use super::collect::Operator;
-use super::fleet::{AccountLine, Fleet, Item, State};
-use super::page::{Page, flat};
+use super::collect::OperatorStatus;
+use super::fleet::{AccountLine, Fleet, ListedResource, ResourceState};
+use super::page::{ResourcePage, flat};
+use crate::cli::called::program;
+use crate::cli::screen::{HEADING, PLAIN, Table, one_line, style};
 
 pub fn fleet(fleet: &Fleet, out: &mut impl Write, wide: bool) -> io::Result<()> {
     let place = fleet
@@ -29,9 +31,9 @@ pub fn fleet(fleet: &Fleet, out: &mut impl Write, wide: bool) -> io::Result<()> 
         counts(fleet).write(out, "")?;
     }
     for (state, items) in [
-        (State::NeedsPerson, &fleet.needs_person),
-        (State::Waits, &fleet.waits),
-        (State::UnderWay, &fleet.under_way),
+        (ResourceState::NeedsPerson, &fleet.needs_person),
+        (ResourceState::Waits, &fleet.waits),
+        (ResourceState::UnderWay, &fleet.under_way),
     ] {
         if !items.is_empty() {
             let color = style(state.needs());
@@ -59,23 +61,23 @@ pub fn fleet(fleet: &Fleet, out: &mut impl Write, wide: bool) -> io::Result<()> 
     not_read(&fleet.not_read, out)
 }
 
-fn heading(state: State) -> &'static str {
+fn heading(state: ResourceState) -> &'static str {
     match state {
-        State::NeedsPerson => "Needs a person",
-        State::Waits => "Waits for time",
-        State::UnderWay => "Under way",
-        State::Well => "Well",
+        ResourceState::NeedsPerson => "Needs a person",
+        ResourceState::Waits => "Waits for time",
+        ResourceState::UnderWay => "Under way",
+        ResourceState::Well => "Well",
     }
 }
 
-fn operator(operator: Option<&Operator>) -> String {
+fn operator(operator: Option<&OperatorStatus>) -> String {
     match operator {
         None => "whether an operator leads cannot be read".to_owned(),
-        Some(Operator {
+        Some(OperatorStatus {
             leader: Some(leader),
             ..
         }) => format!("the operator {leader} has the lead"),
-        Some(Operator {
+        Some(OperatorStatus {
             namespace,
             leader: None,
         }) => {
@@ -96,32 +98,37 @@ fn counts(fleet: &Fleet) -> Table {
         "WELL",
     ]);
     for count in &fleet.counts {
-        let number = |count: usize, state: State| {
-            (
-                count.to_string(),
-                if count == 0 {
-                    PLAIN
-                } else {
-                    style(state.needs())
-                },
-            )
-        };
         table.row([
             (count.kind.clone(), PLAIN),
             (count.all.to_string(), PLAIN),
-            number(count.needs_person, State::NeedsPerson),
-            number(count.waits, State::Waits),
-            number(count.under_way, State::UnderWay),
-            number(count.well, State::Well),
+            count_cell(count.needs_person, ResourceState::NeedsPerson),
+            count_cell(count.waits, ResourceState::Waits),
+            count_cell(count.under_way, ResourceState::UnderWay),
+            count_cell(count.well, ResourceState::Well),
         ]);
     }
     table
 }
 
+/// Only counts other than zero have a color.
+fn count_cell(count: usize, state: ResourceState) -> (String, Style) {
+    let style = if count == 0 {
+        PLAIN
+    } else {
+        style(state.needs())
+    };
+    (count.to_string(), style)
+}
+
 /// The length of a message that fits on a line beside the other columns.
 const SHORT: usize = 90;
 
-fn listed(items: &[Item], with_namespace: bool, wide: bool, state: State) -> Table {
+fn listed(
+    items: &[ListedResource],
+    with_namespace: bool,
+    wide: bool,
+    state: ResourceState,
+) -> Table {
     let mut table = Table::default();
     for item in items {
         let mut cells = Vec::new();
@@ -172,26 +179,30 @@ fn accounts<'a>(lines: impl Iterator<Item = &'a AccountLine>, wide: bool) -> Tab
             .as_ref()
             .map(|namespace| format!("{namespace}/"))
             .unwrap_or_default();
-        let number = |number: Option<u64>| {
-            number.map_or_else(|| "-".to_owned(), |number| number.to_string())
-        };
         let mut cells = vec![
             (format!("{} {place}{}", line.kind, line.name), PLAIN),
             (line.ready.clone(), style(line.state.needs())),
             (line.reason.clone(), PLAIN),
             (line.resources.to_string(), PLAIN),
-            (number(line.projects), PLAIN),
+            (number_or_dash(line.projects), PLAIN),
             (budget(line), PLAIN),
         ];
         if wide {
             cells.extend([
-                (number(line.organization_keys), PLAIN),
+                (number_or_dash(line.organization_keys), PLAIN),
                 (line.message.clone(), PLAIN),
             ]);
         }
         table.row(cells);
     }
     table
+}
+
+fn number_or_dash(number: Option<u64>) -> String {
+    match number {
+        Some(number) => number.to_string(),
+        None => "-".to_owned(),
+    }
 }
 
 fn budget(line: &AccountLine) -> String {
@@ -210,13 +221,38 @@ fn not_read(not_read: &[String], out: &mut impl Write) -> io::Result<()> {
     if not_read.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\n{HEADING}Not read{HEADING:#}")?;
-    not_read
-        .iter()
-        .try_for_each(|text| writeln!(out, "  {text}"))
+    lines(out, "Not read", not_read)
 }
 
-pub fn page(page: &Page, out: &mut impl Write, wide: bool) -> io::Result<()> {
+pub fn page(page: &ResourcePage, out: &mut impl Write, wide: bool) -> io::Result<()> {
+    title(page, out)?;
+    section(out, "Declared", &rows(&page.declared))?;
+    section(out, "There", &rows(&page.there))?;
+    if let Some(differs) = &page.differs {
+        paragraph(out, "Differs", &one_line(differs))?;
+    }
+    section(out, "Conditions", &conditions(page, wide))?;
+    section(out, "What comes next, at the latest", &next(page))?;
+    let operation = page.last_operation.as_ref().map(rows).unwrap_or_default();
+    section(out, "Last operation of the platform", &operation)?;
+    section(out, "Last events", &events(page))?;
+    if let Some(account) = &page.account {
+        section(out, "Account", &[account_row(account)])?;
+    }
+    paragraph(out, "Operator", &operator(page.operator.as_ref()))?;
+    if let Some(advice) = &page.advice {
+        let reason = &page.resource.reason;
+        lines(
+            out,
+            &format!("What {reason} means, and what to do"),
+            advice.lines(),
+        )?;
+    }
+    lines(out, "Commands that help", &page.commands)?;
+    not_read(&page.not_read, out)
+}
+
+fn title(page: &ResourcePage, out: &mut impl Write) -> io::Result<()> {
     let item = &page.resource;
     let place = item
         .namespace
@@ -231,70 +267,41 @@ pub fn page(page: &Page, out: &mut impl Write, wide: bool) -> io::Result<()> {
         page.needs.words(),
         reason(page)
     )?;
-    writeln!(out, "  {}", one_line(&item.message))?;
-    section(out, "Declared", &rows(&page.declared))?;
-    section(out, "There", &rows(&page.there))?;
-    if let Some(differs) = &page.differs {
-        writeln!(
-            out,
-            "\n{HEADING}Differs{HEADING:#}\n  {}",
-            one_line(differs)
-        )?;
-    }
-    section(out, "Conditions", &conditions(page, wide))?;
-    let next = page
-        .next
-        .iter()
-        .map(|next| [time(next.at), next.what.clone()]);
-    section(
-        out,
-        "What comes next, at the latest",
-        &next.collect::<Vec<_>>(),
-    )?;
-    let operation = page.last_operation.as_ref().map(rows).unwrap_or_default();
-    section(out, "Last operation of the platform", &operation)?;
-    let events = page.events.iter().map(|event| {
-        let [reason, note] =
-            [&event.reason, &event.note].map(|text| text.clone().unwrap_or_default());
-        [time(event.at), format!("{reason}: {note}")]
-    });
-    section(out, "Last events", &events.collect::<Vec<_>>())?;
-    if let Some(account) = &page.account {
-        let text = format!("{} {}, {}", account.ready, account.reason, budget(account));
-        section(
-            out,
-            "Account",
-            &[[
-                format!("{} {}", account.kind, account.name),
-                format!("Ready {text}"),
-            ]],
-        )?;
-    }
-    writeln!(
-        out,
-        "\n{HEADING}Operator{HEADING:#}\n  {}",
-        operator(page.operator.as_ref())
-    )?;
-    if let Some(advice) = &page.advice {
-        writeln!(
-            out,
-            "\n{HEADING}What {} means, and what to do{HEADING:#}",
-            item.reason
-        )?;
-        advice
-            .lines()
-            .try_for_each(|line| writeln!(out, "  {line}"))?;
-    }
-    writeln!(out, "\n{HEADING}Commands that help{HEADING:#}")?;
-    page.commands
-        .iter()
-        .try_for_each(|command| writeln!(out, "  {command}"))?;
-    not_read(&page.not_read, out)
+    writeln!(out, "  {}", one_line(&item.message))
 }
 
-fn reason(page: &Page) -> String {
+fn next(page: &ResourcePage) -> Vec<[String; 2]> {
+    page.next
+        .iter()
+        .map(|next| [time(next.at), next.what.clone()])
+        .collect()
+}
+
+fn events(page: &ResourcePage) -> Vec<[String; 2]> {
+    let mut rows = Vec::new();
+    for event in &page.events {
+        let reason = event.reason.as_deref().unwrap_or_default();
+        let note = event.note.as_deref().unwrap_or_default();
+        rows.push([time(event.at), format!("{reason}: {note}")]);
+    }
+    rows
+}
+
+fn account_row(account: &AccountLine) -> [String; 2] {
+    [
+        format!("{} {}", account.kind, account.name),
+        format!(
+            "Ready {} {}, {}",
+            account.ready,
+            account.reason,
+            budget(account)
+        ),
+    ]
+}
+
+fn reason(page: &ResourcePage) -> String {
     match page.needs {
-        State::Well => String::new(),
+        ResourceState::Well => String::new(),
         _ => format!(" ({})", page.resource.reason),
     }
 }
@@ -306,19 +313,39 @@ fn rows(value: &serde_json::Value) -> Vec<[String; 2]> {
         .collect()
 }
 
-fn conditions(page: &Page, wide: bool) -> Vec<[String; 2]> {
-    let said = page.conditions.iter().map(|said| {
+fn conditions(page: &ResourcePage, wide: bool) -> Vec<[String; 2]> {
+    let mut rows = Vec::new();
+    for condition in &page.conditions {
         let since = if wide {
-            format!(" since {}", said.since)
+            format!(" since {}", condition.since)
         } else {
             String::new()
         };
-        [
-            said.type_.clone(),
-            format!("{} {}{since}: {}", said.status, said.reason, said.message),
-        ]
-    });
-    said.collect()
+        rows.push([
+            condition.type_.clone(),
+            format!(
+                "{} {}{since}: {}",
+                condition.status, condition.reason, condition.message
+            ),
+        ]);
+    }
+    rows
+}
+
+fn paragraph(out: &mut impl Write, title: &str, text: &str) -> io::Result<()> {
+    writeln!(out, "\n{HEADING}{title}{HEADING:#}\n  {text}")
+}
+
+fn lines(
+    out: &mut impl Write,
+    title: &str,
+    lines: impl IntoIterator<Item = impl Display>,
+) -> io::Result<()> {
+    writeln!(out, "\n{HEADING}{title}{HEADING:#}")?;
+    for line in lines {
+        writeln!(out, "  {line}")?;
+    }
+    Ok(())
 }
 
 fn section(out: &mut impl Write, title: &str, rows: &[[String; 2]]) -> io::Result<()> {
@@ -327,6 +354,8 @@ fn section(out: &mut impl Write, title: &str, rows: &[[String; 2]]) -> io::Resul
     }
     writeln!(out, "\n{HEADING}{title}{HEADING:#}")?;
     let mut table = Table::default();
-    rows.iter().for_each(|row| table.plain(row.clone()));
+    for row in rows {
+        table.plain(row.clone());
+    }
     table.write(out, "  ")
 }

@@ -7,11 +7,11 @@ use futures::StreamExt;
 use futures::stream::{BoxStream, select_all};
 use kube::runtime::{WatchStreamExt, watcher};
 
-use super::super::common::{Output, OutputArgs};
-use super::super::seen::Kind;
-use super::super::stop_on_signal;
 use super::collect::{Collector, is_account};
-use super::{Error, Picture, Subject, take};
+use super::{Error, Picture, StatusSubject, take};
+use crate::cli::common::{Output, OutputArgs};
+use crate::cli::resource::ResourceKind;
+use crate::cli::stop_on_signal;
 
 /// Changes within this time are drawn together.
 const TOGETHER: Duration = Duration::from_millis(300);
@@ -19,7 +19,7 @@ const TOGETHER: Duration = Duration::from_millis(300);
 /// Updates the status until Ctrl-C, or until the one resource is gone. Returns the last one.
 pub async fn watch(
     collector: &Collector,
-    subject: &Subject,
+    subject: &StatusSubject,
     output: OutputArgs,
     out: &mut impl Write,
 ) -> Result<Picture, Error> {
@@ -76,41 +76,38 @@ fn draw(picture: &Picture, output: OutputArgs, out: &mut impl Write) -> Result<(
 
 /// A change, or the start of a watch. The stream never ends: a failed watch restarts after a
 /// backoff.
-fn changes(collector: &Collector, subject: &Subject) -> BoxStream<'static, ()> {
-    let selector = collector.params.label_selector.clone();
-    let watches = match subject {
-        Subject::Fleet => Kind::all()
-            .into_iter()
-            .map(|kind| {
-                let labels = selector.clone().filter(|_| !is_account(kind.name()));
-                (
-                    kind,
-                    watcher::Config {
-                        label_selector: labels,
-                        ..watcher::Config::default()
-                    },
-                )
-            })
-            .collect(),
-        Subject::One { kind, name } => {
-            vec![(
-                kind.clone(),
-                watcher::Config::default().fields(&format!("metadata.name={name}")),
-            )]
+fn changes(collector: &Collector, subject: &StatusSubject) -> BoxStream<'static, ()> {
+    let mut watches = Vec::new();
+    match subject {
+        StatusSubject::Fleet => {
+            for kind in ResourceKind::all() {
+                let mut config = watcher::Config::default();
+                if !is_account(kind.name()) {
+                    config.label_selector = collector.params.label_selector.clone();
+                }
+                watches.push(changes_of(collector, &kind, config));
+            }
         }
-    };
-    let watches = watches
-        .into_iter()
-        .map(|(kind, config): (Kind, watcher::Config)| {
-            let api = kind.api(&collector.client, collector.namespace.as_deref());
-            // The initial list causes one event, at its end.
-            let news = watcher::watcher(api, config)
-                .default_backoff()
-                .filter_map(async |event| match event {
-                    Ok(watcher::Event::Init | watcher::Event::InitApply(_)) | Err(_) => None,
-                    Ok(_) => Some(()),
-                });
-            news.boxed()
-        });
+        StatusSubject::One { kind, name } => {
+            let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+            watches.push(changes_of(collector, kind, config));
+        }
+    }
     select_all(watches).boxed()
+}
+
+fn changes_of(
+    collector: &Collector,
+    kind: &ResourceKind,
+    config: watcher::Config,
+) -> BoxStream<'static, ()> {
+    let api = kind.api(&collector.client, collector.namespace.as_deref());
+    // The initial list causes one event, at its end.
+    let changes = watcher::watcher(api, config)
+        .default_backoff()
+        .filter_map(async |event| match event {
+            Ok(watcher::Event::Init | watcher::Event::InitApply(_)) | Err(_) => None,
+            Ok(_) => Some(()),
+        });
+    changes.boxed()
 }

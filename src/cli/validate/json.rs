@@ -4,20 +4,20 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::super::files::Unreadable;
 use super::{Error, Report};
+use crate::cli::files::UnreadableFile;
 use crate::validate::Finding;
 
 #[derive(Serialize)]
-struct Document<'a> {
-    findings: Vec<Line<'a>>,
-    unreadable: &'a [Unreadable],
+struct FindingsDocument<'a> {
+    findings: Vec<FindingLine<'a>>,
+    unreadable: &'a [UnreadableFile],
     checked: usize,
     skipped: usize,
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct FindingLine<'a> {
     file: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     object: Option<&'a str>,
@@ -26,16 +26,16 @@ struct Line<'a> {
 }
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<(), Error> {
-    let line = |(file, checked, finding)| {
-        let (file, checked): (&super::File, &super::Checked) = (file, checked);
-        Line {
+    let mut findings = Vec::new();
+    for (file, checked, finding) in report.findings() {
+        findings.push(FindingLine {
             file: &file.name,
             object: checked.object.as_deref(),
             finding,
-        }
-    };
-    let document = Document {
-        findings: report.findings().map(line).collect(),
+        });
+    }
+    let document = FindingsDocument {
+        findings,
         unreadable: &report.unreadable,
         checked: report.objects(),
         skipped: report.skipped,

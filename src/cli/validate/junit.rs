@@ -4,8 +4,8 @@ use std::io::Write;
 
 use quick_junit::{NonSuccessKind, Report as Xml, TestCase, TestCaseStatus, TestSuite};
 
-use super::super::files::Unreadable;
-use super::{Error, File, Report};
+use super::{CheckedFile, Error, Report};
+use crate::cli::files::UnreadableFile;
 use crate::validate::{Checked, Finding};
 
 pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<(), Error> {
@@ -16,7 +16,7 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<(), Error> {
     Ok(())
 }
 
-fn suite(file: &File) -> TestSuite {
+fn suite(file: &CheckedFile) -> TestSuite {
     let mut suite = TestSuite::new(&*file.name);
     suite.add_test_cases(file.checked.iter().map(|checked| case(&file.name, checked)));
     suite
@@ -62,7 +62,7 @@ fn line(file: &str, finding: &Finding) -> String {
     )
 }
 
-fn not_read(unreadable: &Unreadable) -> TestSuite {
+fn not_read(unreadable: &UnreadableFile) -> TestSuite {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
     status
         .set_message(&*unreadable.cause)

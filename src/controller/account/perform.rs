@@ -89,9 +89,9 @@ async fn protect_secret<A: AnyAccount, E: Environment>(
 ) -> Result<(), StepError> {
     let reference = object.credential();
     let finalizer = env.settings().finalizers(object).credential;
-    let secret = (reference.namespace.as_str(), reference.name.as_str());
-    let what = format!("the finalizer of Secret {}/{}", secret.0, secret.1);
-    secrets::protect(env.cluster(), secret, &finalizer, protected)
+    let (namespace, name) = (&reference.namespace, &reference.name);
+    let what = format!("the finalizer of Secret {namespace}/{name}");
+    secrets::protect(env.cluster(), namespace, name, &finalizer, protected)
         .await
         .map_err(writing(&what))?;
     let (action, text) = if protected {
@@ -103,10 +103,10 @@ async fn protect_secret<A: AnyAccount, E: Environment>(
         (labels::UNPROTECT_SECRET, "is no longer held")
     };
     let done = ActionLine {
-        secret: Some(secret.1),
+        secret: Some(name),
         ..ActionLine::of(action)
     };
-    done.log(&format!("Secret {}/{} {text}.", secret.0, secret.1));
+    done.log(&format!("Secret {}/{} {text}.", namespace, name));
     Ok(())
 }
 

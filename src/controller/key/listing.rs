@@ -193,7 +193,7 @@ mod tests {
             last_used_from: None,
         };
         let keys = vec![entry(1, "ci-1"), entry(2, "theirs")];
-        let list = KeyList::new(Tick::at(5), (at(0), at(5)), keys);
+        let list = KeyList::new(Tick::at(5), at(0), at(5), keys);
         let attempted = Some(Tick::at(if fault.is_some() { 7 } else { 5 }));
         let filter = KeyFilter {
             beginning: "ci-".to_owned(),

@@ -81,7 +81,7 @@ impl<E: Environment> Work<'_, E> {
         };
         let name = &self.object.spec.secret.name;
         let type_ = Some(self.object.spec.secret.type_.as_str());
-        let created = secrets::create_empty(self.env.cluster(), &owner, (name, type_)).await;
+        let created = secrets::create_empty(self.env.cluster(), &owner, name, type_).await;
         secret_written(
             self.env,
             &self.uid(),
@@ -159,7 +159,7 @@ impl<E: Environment> Work<'_, E> {
         let previous = secret::previous(&found, records);
         let content = secret::content(spec, (&key, &value), previous.as_ref(), &url);
         let left = secret::leftover(&found, &content);
-        let written = secrets::write(cluster, &owner, (name, Some(&found)), &content).await;
+        let written = secrets::write(cluster, &owner, name, Some(&found), &content).await;
         if let (Ok(stands), Some(entry)) = (&written, &left) {
             secrets::remove(cluster, &owner.namespace, stands, [entry]).await?;
         }

@@ -70,6 +70,6 @@ pub(super) async fn write_unsaved<E: Environment>(
         before.as_ref(),
         &url,
     );
-    let written = secrets::write_own(cluster, &owner, (name, own.as_deref()), &content).await;
+    let written = secrets::write_own(cluster, &owner, name, own.as_deref(), &content).await;
     stored(env, object, written, &content).map(|()| Saved::Written)
 }

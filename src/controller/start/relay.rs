@@ -85,7 +85,7 @@ async fn unprotect_unless_named(
     }
     let lines = error_span!("unprotect", kind = "Secret", namespace, name);
     let unprotected = loop {
-        match secrets::protect(&env.cluster, (&namespace, &name), &finalizer, false).await {
+        match secrets::protect(&env.cluster, &namespace, &name, &finalizer, false).await {
             Err(error) if is_unavailable(&error) && !env.stop.is_cancelled() => {
                 sleep(PROBE_PAUSE).await
             }

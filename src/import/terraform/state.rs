@@ -35,7 +35,7 @@ pub struct Instance {
 }
 
 #[derive(Deserialize)]
-struct Resource {
+struct StateResource {
     #[serde(default)]
     module: Option<String>,
     mode: String,
@@ -43,11 +43,11 @@ struct Resource {
     kind: String,
     name: String,
     #[serde(default)]
-    instances: Vec<Object>,
+    instances: Vec<StateObject>,
 }
 
 #[derive(Deserialize)]
-struct Object {
+struct StateObject {
     #[serde(default)]
     index_key: Value,
     /// Marks an object that another one has already replaced.
@@ -75,37 +75,39 @@ pub fn instances(text: &str) -> Result<Vec<Instance>, StateError> {
         .get_mut("resources")
         .map(Value::take)
         .unwrap_or_default();
-    let resources: Vec<Resource> = match resources {
+    let resources: Vec<StateResource> = match resources {
         Value::Null => Vec::new(),
         resources => serde_json::from_value(resources).map_err(|_| StateError::OtherForm)?,
     };
     Ok(resources
         .into_iter()
         .filter(|resource| resource.mode == "managed")
-        .flat_map(Resource::instances)
+        .flat_map(StateResource::instances)
         .collect())
 }
 
-impl Resource {
+impl StateResource {
     fn instances(self) -> Vec<Instance> {
         let module = self
             .module
             .map(|module| format!("{module}."))
             .unwrap_or_default();
         let base = format!("{module}{}.{}", self.kind, self.name);
-        let present = self
-            .instances
-            .into_iter()
-            .filter(|object| object.deposed.is_none());
-        let instance = |object: Object| Instance {
-            address: format!("{base}{}", index(&object.index_key)),
-            kind: self.kind.clone(),
-            attributes: Attributes::new(
-                object.attributes.unwrap_or_default(),
-                &sensitive(&object.sensitive_attributes),
-            ),
-        };
-        present.map(instance).collect()
+        let mut instances = Vec::new();
+        for object in self.instances {
+            if object.deposed.is_some() {
+                continue;
+            }
+            instances.push(Instance {
+                address: format!("{base}{}", index(&object.index_key)),
+                kind: self.kind.clone(),
+                attributes: Attributes::new(
+                    object.attributes.unwrap_or_default(),
+                    &sensitive(&object.sensitive_attributes),
+                ),
+            });
+        }
+        instances
     }
 }
 

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use super::special::{self, Kind};
+use super::special::{self, AddressKind};
 use crate::platform::Reach;
 
 /// An address that dbplane refuses to call.
@@ -21,9 +21,10 @@ pub(super) struct RefusedAddress {
 
 impl fmt::Display for RefusedAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unless = match self.local {
-            true => "where its flag --allowed-platforms names the host in full, without a star",
-            false => "with --allow-insecure-platform, for tests",
+        let unless = if self.local {
+            "where its flag --allowed-platforms names the host in full, without a star"
+        } else {
+            "with --allow-insecure-platform, for tests"
         };
         write!(
             f,
@@ -62,10 +63,10 @@ impl Addresses {
         let address = plain(address);
         let never = |what| Err(RefusedAddress { what, local: false });
         match special::kind(address) {
-            Kind::Never(what) => never(what),
+            AddressKind::Never(what) => never(what),
             _ if self.api_server.contains(&address) => never("the API server's address"),
-            Kind::Local(what) if !self.local => Err(RefusedAddress { what, local: true }),
-            Kind::Local(_) | Kind::Public => Ok(()),
+            AddressKind::Local(what) if !self.local => Err(RefusedAddress { what, local: true }),
+            AddressKind::Local(_) | AddressKind::Public => Ok(()),
         }
     }
 }
@@ -82,9 +83,9 @@ impl Resolve for Addresses {
                     Err(why) => refused = Some(why),
                 }
             }
-            match refused.filter(|_| allowed.is_empty()) {
-                Some(refused) => Err(refused.into()),
-                None => Ok(Box::new(allowed.into_iter()) as Addrs),
+            match refused {
+                Some(refused) if allowed.is_empty() => Err(refused.into()),
+                _ => Ok(Box::new(allowed.into_iter()) as Addrs),
             }
         })
     }
@@ -109,7 +110,7 @@ fn plain(address: IpAddr) -> IpAddr {
         // Use the inner address only if it is never allowed. Otherwise the rule of the block
         // applies.
         [0x64, 0xff9b, 1, _, _, _, high, low] => match special::kind(v4(high, low)) {
-            Kind::Never(_) => v4(high, low),
+            AddressKind::Never(_) => v4(high, low),
             _ => address,
         },
         _ => address,
@@ -117,5 +118,4 @@ fn plain(address: IpAddr) -> IpAddr {
 }
 
 #[cfg(test)]
-#[path = "address_tests.rs"]
 mod tests;

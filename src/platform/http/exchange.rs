@@ -18,9 +18,9 @@ use tracing::{Instrument, Span};
 
 use super::HttpOptions;
 use super::endpoint::Base;
-use super::refusal::{Refusal, http_date, retry_after};
+use super::refusal::{RefusedAnswer, http_date, retry_after};
 use super::text::{tidy, tidy_identifier};
-use super::transport::{Network, Transport, Unanswered};
+use super::transport::{NetworkTransport, Transport, Unanswered};
 use crate::domain::{Fault, Operation};
 use crate::platform::room::LEAST_SHARE;
 use crate::platform::{ConnectError, Endpoint, Room};
@@ -103,14 +103,13 @@ impl Exchange {
         secret: &SecretString,
         options: &HttpOptions,
     ) -> Result<Self, ConnectError> {
-        let network = Network::new(options, Base::new(endpoint)?.url(), &endpoint.reach).map_err(
-            |error| match error {
-                ConnectError::Client(error) => {
-                    ConnectError::Client(tidy(&error, secret.expose_secret().trim()))
-                }
-                error => error,
-            },
-        )?;
+        let network = NetworkTransport::new(options, Base::new(endpoint)?.url(), &endpoint.reach)
+            .map_err(|error| match error {
+            ConnectError::Client(error) => {
+                ConnectError::Client(tidy(&error, secret.expose_secret().trim()))
+            }
+            error => error,
+        })?;
         Self::over(Arc::new(network), endpoint, secret, options)
     }
 
@@ -156,7 +155,7 @@ impl Exchange {
             url.port_or_known_default(),
         );
         let outcome = self
-            .exchange(call, (&Span::current(), &span))
+            .exchange(call, &Span::current(), &span)
             .instrument(span.clone())
             .await;
         if let Err(fault) | Ok(Err(fault)) = &outcome {
@@ -168,7 +167,8 @@ impl Exchange {
     async fn exchange(
         &self,
         call: Call<'_>,
-        (pass, span): (&Span, &Span),
+        pass: &Span,
+        span: &Span,
     ) -> Result<Result<Body, Fault>, Fault> {
         let organization = self.organization.as_deref().map(|id| ("org_id", id));
         let query: Vec<_> = organization
@@ -250,7 +250,7 @@ impl Exchange {
         let now = text(headers, &DATE)
             .and_then(http_date)
             .unwrap_or_else(self.clock);
-        let mut refusal = Refusal {
+        let mut refusal = RefusedAnswer {
             status: response.status().as_u16(),
             change,
             retry_after: text(headers, &RETRY_AFTER).and_then(|value| retry_after(value, now)),
@@ -312,9 +312,10 @@ impl Exchange {
     /// Only a failed connection proves that nothing was sent.
     fn unanswered(&self, unanswered: &Unanswered) -> Fault {
         let message = tidy(&unanswered.message, self.secret.expose_secret());
-        match unanswered.sent {
-            true => Fault::Unknown { message },
-            false => Fault::Transport { message },
+        if unanswered.sent {
+            Fault::Unknown { message }
+        } else {
+            Fault::Transport { message }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::HttpPlatform;
 use super::exchange::{Body, Call};
-use super::wire::{DecodeError, MOST_ENTRIES, Page};
+use super::wire::{DecodeError, ListPage, MOST_ENTRIES};
 use crate::domain::{Fault, Listed, UnreadableEntry};
 
 /// More pages than this count as an endless list.
@@ -42,7 +42,7 @@ impl HttpPlatform {
     pub(super) async fn pages<T>(
         &self,
         list: List<'_>,
-        read: impl Fn(&[u8]) -> Result<Page<T>, DecodeError>,
+        read: impl Fn(&[u8]) -> Result<ListPage<T>, DecodeError>,
         id: impl Fn(&T) -> String,
     ) -> Result<Listed<T>, Fault> {
         let (mut items, mut unreadable, mut ids) = (Vec::new(), Vec::new(), HashSet::new());
@@ -60,7 +60,7 @@ impl HttpPlatform {
             if entries > MOST_ENTRIES {
                 return Err(list.too_large());
             }
-            let Page {
+            let ListPage {
                 items: shown,
                 unreadable: others,
                 entries: count,
@@ -76,11 +76,11 @@ impl HttpPlatform {
                     .exchange
                     .unreadable("id", "two entries of the list have the same one"));
             }
-            let news = on_page
+            let new_ids = on_page
                 .into_iter()
                 .filter(|id| ids.insert(id.clone()))
                 .count();
-            if repeated && news > 0 {
+            if repeated && new_ids > 0 {
                 return Err(self
                     .exchange
                     .unreadable("pagination", "a repeated cursor leads to further entries"));
@@ -140,11 +140,11 @@ fn together<T>(
     unreadable.sort();
     unreadable.dedup_by(|one, other| one.id.is_some() && one.id == other.id);
     if !unreadable.is_empty() {
-        let odd: HashSet<&String> = unreadable
+        let unreadable_ids: HashSet<&String> = unreadable
             .iter()
             .filter_map(|entry| entry.id.as_ref())
             .collect();
-        items.retain(|item| !odd.contains(&id(item)));
+        items.retain(|item| !unreadable_ids.contains(&id(item)));
     }
     Listed::new(items, unreadable.into())
 }

@@ -8,7 +8,7 @@ use reqwest::{Method, Request, Response, StatusCode};
 
 use super::HttpOptions;
 use super::endpoint::Base;
-use super::transport::{Network, Transport, Unanswered};
+use super::transport::{NetworkTransport, Transport, Unanswered};
 use crate::platform::{ConnectError, Endpoint};
 
 /// Larger than any list that dbplane reads.
@@ -17,20 +17,20 @@ const LARGEST_BODY: usize = 16 * 1024 * 1024;
 /// The network, for commands that must not change anything.
 #[derive(Debug)]
 pub struct ReadsOnly {
-    network: Network,
+    network: NetworkTransport,
     timeout: std::time::Duration,
-    answers: Mutex<Vec<Answered>>,
+    answers: Mutex<Vec<ReadAnswer>>,
 }
 
 #[derive(Clone)]
-pub struct Answered {
+pub struct ReadAnswer {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
 }
 
 /// Leaves out headers and body, because they are not checked for secrets.
-impl std::fmt::Debug for Answered {
+impl std::fmt::Debug for ReadAnswer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Answered")
             .field("status", &self.status)
@@ -42,7 +42,7 @@ impl ReadsOnly {
     /// # Errors
     /// If the platform cannot be called at this address.
     pub fn new(endpoint: &Endpoint, options: &HttpOptions) -> Result<Self, ConnectError> {
-        let network = Network::new(options, Base::new(endpoint)?.url(), &endpoint.reach)?;
+        let network = NetworkTransport::new(options, Base::new(endpoint)?.url(), &endpoint.reach)?;
         Ok(Self {
             network,
             timeout: options.request_timeout,
@@ -50,7 +50,7 @@ impl ReadsOnly {
         })
     }
 
-    pub fn answers(&self) -> Vec<Answered> {
+    pub fn answers(&self) -> Vec<ReadAnswer> {
         self.answers
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -91,7 +91,7 @@ impl Transport for ReadsOnly {
         self.answers
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .push(Answered {
+            .push(ReadAnswer {
                 status,
                 headers: headers.clone(),
                 body: body.clone(),

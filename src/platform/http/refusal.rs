@@ -17,7 +17,7 @@ const NO_ROUTE: &str = "this route does not exist";
 
 /// An answer that is not a success.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct RefusedAnswer {
     pub status: u16,
     /// True if the request asked for a change.
     pub change: bool,
@@ -34,7 +34,7 @@ pub(super) struct Refusal {
     pub complete: bool,
 }
 
-impl Refusal {
+impl RefusedAnswer {
     /// The fault. Its message never contains `secret`.
     pub fn into_fault(self, secret: &str) -> Fault {
         let form = self.foreign_form();
@@ -128,12 +128,12 @@ impl ErrorBody {
             Ok(Value::Object(members)) => Self::from_members(&members),
             _ => Self::default(),
         };
-        match read.message.is_empty() {
-            true => Self {
-                message: described(body).to_owned(),
-                ..read
-            },
-            false => read,
+        if !read.message.is_empty() {
+            return read;
+        }
+        Self {
+            message: described(body).to_owned(),
+            ..read
         }
     }
 
@@ -203,5 +203,4 @@ pub(super) fn http_date(value: &str) -> Option<Timestamp> {
 }
 
 #[cfg(test)]
-#[path = "refusal_tests.rs"]
 mod tests;

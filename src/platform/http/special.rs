@@ -3,11 +3,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use Kind::{Local, Never, Public};
+use AddressKind::{Local, Never, Public};
 
 /// Says if an address may be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum AddressKind {
     /// Always.
     Public,
     /// Only if the administrator names the host.
@@ -16,13 +16,13 @@ pub(super) enum Kind {
     Never(&'static str),
 }
 
-const METADATA: Kind = Never("the address of a cloud's metadata service");
-const PRIVATE: Kind = Local("a private address");
-const RESERVED: Kind = Local("a reserved address");
-const EXAMPLE: Kind = Local("an address for documentation");
+const METADATA: AddressKind = Never("the address of a cloud's metadata service");
+const PRIVATE: AddressKind = Local("a private address");
+const RESERVED: AddressKind = Local("a reserved address");
+const EXAMPLE: AddressKind = Local("an address for documentation");
 
 /// The first matching block decides.
-const V4: &[(Ipv4Addr, u32, Kind)] = &[
+const V4: &[(Ipv4Addr, u32, AddressKind)] = &[
     // The whole block addresses this machine.
     (
         Ipv4Addr::new(0, 0, 0, 0),
@@ -67,7 +67,7 @@ const V4: &[(Ipv4Addr, u32, Kind)] = &[
 ];
 
 /// Addresses outside these blocks are not assigned.
-const V6: &[(Ipv6Addr, u32, Kind)] = &[
+const V6: &[(Ipv6Addr, u32, AddressKind)] = &[
     (Ipv6Addr::UNSPECIFIED, 128, Never("an unspecified address")),
     (Ipv6Addr::LOCALHOST, 128, Never("a loopback address")),
     (
@@ -99,7 +99,7 @@ const V6: &[(Ipv6Addr, u32, Kind)] = &[
 ];
 
 /// For an address that does not contain another one.
-pub(super) fn kind(address: IpAddr) -> Kind {
+pub(super) fn kind(address: IpAddr) -> AddressKind {
     match address {
         IpAddr::V4(address) => {
             let bits = address.to_bits();

@@ -102,9 +102,10 @@ pub(super) fn described(body: &[u8]) -> &'static str {
     if is_json(body) {
         return "JSON without a message, which is not how the platform answers";
     }
-    match looks_like_html(body) {
-        true => "an HTML page, which is not how the platform answers",
-        false => "text, which is not how the platform answers",
+    if looks_like_html(body) {
+        "an HTML page, which is not how the platform answers"
+    } else {
+        "text, which is not how the platform answers"
     }
 }
 

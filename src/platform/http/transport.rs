@@ -47,32 +47,35 @@ pub struct Clients {
 
 /// Connections that are kept and reused.
 #[derive(Debug)]
-pub(super) struct Network {
+pub(super) struct NetworkTransport {
     client: Client,
     request_timeout: Duration,
 }
 
-impl Network {
+impl NetworkTransport {
     /// For the platform at `url` only.
     pub fn new(options: &HttpOptions, url: &Url, reach: &Reach) -> Result<Self, ConnectError> {
-        let addresses = (!reach.insecure).then(|| Addresses::of(url, reach));
-        if let Some(addresses) = &addresses {
+        let mut guard = None;
+        if !reach.insecure {
+            let addresses = Addresses::of(url, reach);
             addresses
                 .check_literal(url)
                 .map_err(|refused| ConnectError::NotAdmitted(refused.to_string()))?;
+            // A proxy resolves the name itself, and may well run on this machine.
+            if !(options.environment_proxies && has_proxy(url)) {
+                guard = Some(addresses);
+            }
         }
-        // A proxy resolves the name itself, and may well run on this machine.
-        let guard = addresses.filter(|_| !(options.environment_proxies && has_proxy(url)));
-        let kept = match &guard {
+        let shared = match &guard {
             Some(addresses) if addresses.local => &options.clients.local,
             Some(_) => &options.clients.public,
             None => &options.clients.unguarded,
         };
-        let client = match kept.get() {
+        let client = match shared.get() {
             Some(client) => client.clone(),
             None => {
                 let made = Self::client(options, guard)?;
-                kept.get_or_init(|| made).clone()
+                shared.get_or_init(|| made).clone()
             }
         };
         Ok(Self {
@@ -123,7 +126,7 @@ fn has_proxy(url: &Url) -> bool {
 }
 
 #[async_trait]
-impl Transport for Network {
+impl Transport for NetworkTransport {
     async fn carry(&self, request: Request) -> Result<Response, Unanswered> {
         self.client
             .execute(request)
@@ -135,9 +138,10 @@ impl Transport for Network {
 impl Unanswered {
     pub(super) fn of(error: reqwest::Error, request_timeout: Duration) -> Self {
         let (sent, timeout) = (!error.is_connect(), error.is_timeout());
-        let message = match sent && timeout {
-            true => format!("none came within {request_timeout:?}"),
-            false => client_error(error),
+        let message = if sent && timeout {
+            format!("none came within {request_timeout:?}")
+        } else {
+            client_error(error)
         };
         Self { sent, message }
     }
@@ -155,9 +159,10 @@ pub fn client_error(error: reqwest::Error) -> String {
         causes.push(error.to_string());
         cause = error.source();
     }
-    match causes.is_empty() {
-        true => error.to_string(),
-        false => causes.join(": "),
+    if causes.is_empty() {
+        error.to_string()
+    } else {
+        causes.join(": ")
     }
 }
 
@@ -172,7 +177,7 @@ mod tests {
             ..HttpOptions::default()
         };
         let to = |url: &str, insecure: bool| {
-            Network::new(
+            NetworkTransport::new(
                 &options,
                 &Url::parse(url).unwrap(),
                 &Reach {

@@ -111,17 +111,10 @@ impl Listing for Computes {
         if before == after {
             return false;
         }
-        let settled = |compute: &Compute| Compute {
-            updated_at: None,
-            last_active: compute
-                .last_active
-                .filter(|_| compute.current_state != ComputeState::Active),
-            ..compute.clone()
-        };
-        settled(before) != settled(after)
+        without_activity(before) != without_activity(after)
     }
 
-    fn note(changed: &mut ChangedComputes, compute: &Compute) {
+    fn record(changed: &mut ChangedComputes, compute: &Compute) {
         changed.computes.insert(compute.id.clone());
         changed.branches.insert(compute.branch_id.clone());
         changed.names.extend(compute.name.clone());
@@ -173,11 +166,23 @@ impl Snapshot {
     }
 }
 
+/// The compute without the times that say nothing about a change.
+fn without_activity(compute: &Compute) -> Compute {
+    let mut compute = Compute {
+        updated_at: None,
+        ..compute.clone()
+    };
+    if compute.current_state == ComputeState::Active {
+        compute.last_active = None;
+    }
+    compute
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::listing::changes;
     use super::*;
     use crate::platform::fake::compute;
+    use crate::platform::observer::listing::changes;
 
     #[test]
     fn the_rule() {

@@ -95,7 +95,7 @@ impl Listing for Keys {
         !is_same_use(before.last_used_at, after.last_used_at) || lasting(before) != lasting(after)
     }
 
-    fn note(changed: &mut ChangedKeys, key: &KeyEntry) {
+    fn record(changed: &mut ChangedKeys, key: &KeyEntry) {
         changed.ids.insert(key.id);
         changed.names.insert(key.name.clone());
     }
@@ -106,16 +106,13 @@ impl Listing for Keys {
             names,
             beginning,
         } = filter;
-        let begins = || {
-            changed
-                .names
-                .range(beginning.clone()..)
-                .next()
-                .is_some_and(|name| name.starts_with(beginning))
-        };
-        ids.iter().any(|id| changed.ids.contains(id))
+        if ids.iter().any(|id| changed.ids.contains(id))
             || names.iter().any(|name| changed.names.contains(name))
-            || !beginning.is_empty() && begins()
+        {
+            return true;
+        }
+        let first_after = changed.names.range(beginning.clone()..).next();
+        !beginning.is_empty() && first_after.is_some_and(|name| name.starts_with(beginning))
     }
 
     fn not_offered(fault: &Fault) -> Option<Duration> {
@@ -172,10 +169,10 @@ impl KeyList {
 mod tests {
     use jiff::Timestamp;
 
-    use super::super::Tick;
-    use super::super::listing::changes;
     use super::*;
     use crate::platform::fake::{key, noon};
+    use crate::platform::observer::Tick;
+    use crate::platform::observer::listing::changes;
 
     fn at(text: &str) -> Option<Timestamp> {
         Some(text.parse().unwrap())
@@ -201,7 +198,7 @@ mod tests {
             (2, "ci-1"),
         ];
         let keys: Vec<_> = named.into_iter().map(|(id, name)| key(id, name)).collect();
-        let list = KeyList::new(Tick::at(1), (noon(), noon()), keys);
+        let list = KeyList::new(Tick::at(1), noon(), noon(), keys);
         for (filter, expected) in [
             (filter(&[], &[], ""), vec![]),
             (filter(&[7, 8], &[], ""), vec![7]),
@@ -219,7 +216,8 @@ mod tests {
         };
         let list = KeyList::new(
             Tick::at(1),
-            (noon(), noon()),
+            noon(),
+            noon(),
             vec![key(9, "ci"), used, key(7, "other")],
         );
         let found: Vec<i64> = list

@@ -41,7 +41,7 @@ pub trait Listing: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
     fn is_significant(before: &Self::Item, after: &Self::Item) -> bool;
 
     /// Records an added, removed or changed entry.
-    fn note(changed: &mut Self::Changed, item: &Self::Item);
+    fn record(changed: &mut Self::Changed, item: &Self::Item);
 
     /// True if the changes concern a subscriber.
     fn concerns(changed: &Self::Changed, filter: &Self::Filter) -> bool;
@@ -87,7 +87,7 @@ pub(super) fn changes<L: Listing>(before: &[L::Item], after: &[L::Item]) -> Opti
             let changed = changed.get_or_insert_default();
             gone.into_iter()
                 .chain(come)
-                .for_each(|item| L::note(changed, item));
+                .for_each(|item| L::record(changed, item));
         }
     }
 }

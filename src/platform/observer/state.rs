@@ -11,12 +11,12 @@ use super::listing::{Listing, changes, unreadable_weight};
 use super::pace::Pace;
 use super::{Interest, Latest, Reading, Source, Subscriber, Tick};
 use crate::domain::{Fault, Listed};
-use crate::platform::room::Share;
+use crate::platform::room::RoomShare;
 use crate::platform::{Party, Priority, RateLimited};
 
 const SHORTEST_POLL: Duration = Duration::from_secs(1);
 
-pub(super) struct State<S, L: Listing> {
+pub(super) struct WatchState<S, L: Listing> {
     pub platform: Arc<RateLimited>,
     /// Counts changes of the platform client, so that a read with an old client is not published.
     pub generation: u64,
@@ -30,7 +30,7 @@ pub(super) struct State<S, L: Listing> {
     after: Option<Tick>,
     pub view: Latest<L>,
     /// The memory of the current reading.
-    share: Share,
+    share: RoomShare,
     newest: Option<Attempt>,
     failures: u32,
     /// Spreads the next wait; drawn again for each wait.
@@ -58,7 +58,7 @@ pub(super) struct Begun {
     pub at: Timestamp,
 }
 
-impl<S: Subscriber, L: Listing> State<S, L> {
+impl<S: Subscriber, L: Listing> WatchState<S, L> {
     pub fn new(source: &Source, jitter: f64) -> Self {
         Self {
             platform: Arc::clone(&source.platform),
@@ -69,7 +69,7 @@ impl<S: Subscriber, L: Listing> State<S, L> {
             pending_since: None,
             after: None,
             view: Latest::default(),
-            share: Share::of(Arc::clone(&source.room)),
+            share: RoomShare::of(Arc::clone(&source.room)),
             newest: None,
             failures: 0,
             jitter,
@@ -88,7 +88,7 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         self.generation += 1;
         // It may be a different platform, so the old snapshot proves nothing.
         self.view = Latest::default();
-        self.share.hold(0);
+        self.share.resize(0);
         self.newest = None;
         self.failures = 0;
         true
@@ -98,22 +98,19 @@ impl<S: Subscriber, L: Listing> State<S, L> {
     pub fn subscribe(&mut self, subscriber: &S, interest: Interest<L>) -> bool {
         let now = Instant::now();
         let before = self.subscribers.remove(subscriber);
-        let (was_pending, since, old_after) = before.map_or((false, None, None), |subscription| {
-            let Subscription {
-                interest,
-                pending_since,
-            } = subscription;
-            (interest.pending, pending_since, interest.after)
-        });
         // A new write restarts the pending time.
-        let continued = was_pending && interest.after <= old_after;
-        let pending_since = interest
-            .pending
-            .then(|| since.filter(|_| continued).unwrap_or(now));
-        let newly_pending = interest.pending && !continued;
+        let continued = before
+            .filter(|before| before.interest.pending && interest.after <= before.interest.after);
+        let newly_pending = interest.pending && continued.is_none();
         if newly_pending {
             self.pending_since = Some(now);
         }
+        let pending_since = if interest.pending {
+            let since = continued.and_then(|before| before.pending_since);
+            Some(since.unwrap_or(now))
+        } else {
+            None
+        };
         self.after = self.after.max(interest.after);
         let subscription = Subscription {
             interest,
@@ -151,11 +148,13 @@ impl<S: Subscriber, L: Listing> State<S, L> {
     }
 
     pub fn priority(&self) -> Priority {
-        match self.is_awaited() {
-            true => Priority::FreshRead,
+        if self.is_awaited() {
+            Priority::FreshRead
+        } else if self.is_suspended() || self.regular() <= Instant::now() {
             // When the key may be accepted again, all subscribers wait for the read.
-            false if self.is_suspended() || self.regular() <= Instant::now() => Priority::Poll,
-            false => Priority::EarlyPoll,
+            Priority::Poll
+        } else {
+            Priority::EarlyPoll
         }
     }
 
@@ -210,7 +209,7 @@ impl<S: Subscriber, L: Listing> State<S, L> {
 
     /// True if the list may be read at all. Each list counts, even if it is small.
     pub fn has_room(&mut self) -> bool {
-        self.share.is_held() || self.share.hold(0)
+        self.share.is_counted() || self.share.resize(0)
     }
 
     /// The fault of a list that exceeds the memory limit.
@@ -224,10 +223,14 @@ impl<S: Subscriber, L: Listing> State<S, L> {
     }
 
     /// The entries, if there is memory for them.
-    pub fn fitting(&mut self, of: &str, listed: Listed<L::Item>) -> Result<Listed<L::Item>, Fault> {
+    pub fn within_limit(
+        &mut self,
+        of: &str,
+        listed: Listed<L::Item>,
+    ) -> Result<Listed<L::Item>, Fault> {
         let weight = listed.shown().iter().map(L::weight).sum::<usize>()
             + unreadable_weight(listed.unreadable());
-        if self.share.hold(weight) {
+        if self.share.resize(weight) {
             Ok(listed)
         } else {
             Err(self.no_room(of))
@@ -259,7 +262,7 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         });
         match outcome {
             Ok((listed, ended)) => {
-                self.publish_snapshot(Reading::new(begun.tick, (begun.at, ended), listed))
+                self.publish_snapshot(Reading::new(begun.tick, begun.at, ended, listed))
             }
             Err(fault) => self.publish_fault(fault, before, begun.tick),
         }
@@ -270,23 +273,23 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         self.failures = 0;
         let before = self.view.snapshot.replace(Arc::clone(&snapshot));
         let recovered = self.view.fault.take().is_some();
-        // An unreadable entry may concern any subscriber.
-        let comparable =
-            |before: &Arc<Reading<L>>| !recovered && before.unreadable == snapshot.unreadable;
-        let Some(before) = before.filter(comparable) else {
-            return self.subscribers.keys().cloned().collect();
+        let Some(before) = before else {
+            return self.all_subscribers();
         };
+        // An unreadable entry may concern any subscriber.
+        if recovered || before.unreadable != snapshot.unreadable {
+            return self.all_subscribers();
+        }
         let changed = changes::<L>(&before.items, &snapshot.items);
-        let concerned = |interest: &Interest<L>| {
+        self.triggered(|interest| {
             let awaited = interest
                 .after
                 .is_some_and(|after| before.began <= after && after < snapshot.began);
-            awaited
-                || changed
-                    .as_ref()
-                    .is_some_and(|changed| L::concerns(changed, &interest.filter))
-        };
-        self.triggered(concerned)
+            let affected = changed
+                .as_ref()
+                .is_some_and(|changed| L::concerns(changed, &interest.filter));
+            awaited || affected
+        })
     }
 
     fn publish_fault(&mut self, fault: Fault, before: Option<Tick>, began: Tick) -> Vec<S> {
@@ -294,11 +297,15 @@ impl<S: Subscriber, L: Listing> State<S, L> {
         let kind = fault.kind();
         let known = self.view.fault.replace(fault).map(|fault| fault.kind());
         if known != Some(kind) {
-            return self.subscribers.keys().cloned().collect();
+            return self.all_subscribers();
         }
         let first_since =
             |after: Tick| before.is_none_or(|before| before <= after) && after < began;
         self.triggered(|interest| interest.after.is_some_and(first_since))
+    }
+
+    fn all_subscribers(&self) -> Vec<S> {
+        self.subscribers.keys().cloned().collect()
     }
 
     fn triggered(&self, concerned: impl Fn(&Interest<L>) -> bool) -> Vec<S> {

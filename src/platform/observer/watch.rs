@@ -12,24 +12,24 @@ use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, error, info, warn};
 
 use super::listing::Listing;
-use super::state::{Begun, State};
-use super::{Hub, Interest, Latest, Place, Source, Subscriber, Tick};
+use super::state::{Begun, WatchState};
+use super::{Hub, Interest, Latest, ListName, Source, Subscriber, Tick};
 use crate::domain::{Fault, Listed, Unreadable};
 use crate::platform::{Party, Priority, RateLimited};
 use crate::spans;
 
-struct Due {
+struct DueRead {
     platform: Arc<RateLimited>,
     generation: u64,
     priority: Priority,
     party: Party,
 }
 
-pub(super) struct Watch<S, L: Listing> {
+pub(super) struct ListWatch<S, L: Listing> {
     account: String,
     of: String,
     hub: Arc<Hub<S>>,
-    state: Mutex<State<S, L>>,
+    state: Mutex<WatchState<S, L>>,
     /// The next read may be due sooner. Only the task waits for this.
     wake: Notify,
     /// An attempt has ended.
@@ -37,12 +37,12 @@ pub(super) struct Watch<S, L: Listing> {
     stop: CancellationToken,
 }
 
-impl<S: Subscriber, L: Listing> Watch<S, L> {
+impl<S: Subscriber, L: Listing> ListWatch<S, L> {
     pub fn new(source: &Source, hub: Arc<Hub<S>>) -> Self {
         Self {
             account: source.account.clone(),
             of: source.of.clone(),
-            state: Mutex::new(State::new(source, (hub.jitter)())),
+            state: Mutex::new(WatchState::new(source, (hub.jitter)())),
             hub,
             wake: Notify::new(),
             ended: Notify::new(),
@@ -55,7 +55,7 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
     }
 
     /// The account, and the project or organization of the list.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> ListName {
         (self.account.clone(), self.of.clone())
     }
 
@@ -133,12 +133,12 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
 
     async fn read(
         &self,
-        Due {
+        DueRead {
             platform,
             generation,
             priority,
             party,
-        }: Due,
+        }: DueRead,
     ) {
         let begun = self.begin();
         if let Some(fault) = self.no_room() {
@@ -183,7 +183,7 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
         }
     }
 
-    async fn until_due(&self) -> Due {
+    async fn until_due(&self) -> DueRead {
         loop {
             let platform = Arc::clone(&self.state().platform);
             // Subscribed before the gate is checked, so that no change of it is missed.
@@ -192,7 +192,7 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
                 let state = self.state();
                 let due = state.due(gate.borrow().as_ref());
                 if due <= Instant::now() {
-                    return Due {
+                    return DueRead {
                         platform: Arc::clone(&state.platform),
                         generation: state.generation,
                         priority: state.priority(),
@@ -242,7 +242,7 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
         if state.generation != begun.generation {
             return;
         }
-        let outcome = outcome.and_then(|listed| state.fitting(&self.of, listed));
+        let outcome = outcome.and_then(|listed| state.within_limit(&self.of, listed));
         self.log(state.view.fault.as_ref(), outcome.as_ref().err());
         if let Ok(listed) = &outcome {
             self.log_unreadable(
@@ -276,14 +276,17 @@ impl<S: Subscriber, L: Listing> Watch<S, L> {
 
     fn log_unreadable(&self, before: Option<&Unreadable>, now: &Unreadable) {
         let (account, id, list) = (&self.account, &self.of, L::OF);
-        match now.is_empty() {
-            _ if before.cloned().unwrap_or_default() == *now => {}
-            true => info!(account, list, id, "every entry of a list can be read again"),
-            false => warn!(account, list, id, entries = %now, "entries of a list cannot be read"),
+        if before.cloned().unwrap_or_default() == *now {
+            return;
+        }
+        if now.is_empty() {
+            info!(account, list, id, "every entry of a list can be read again");
+        } else {
+            warn!(account, list, id, entries = %now, "entries of a list cannot be read");
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State<S, L>> {
+    fn state(&self) -> MutexGuard<'_, WatchState<S, L>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
-    DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, NoLabelSet,
+    DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, MetricEncoder, NoLabelSet,
 };
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
@@ -162,20 +162,23 @@ fn resources(exposed: &mut Exposed, kinds: &[KindCensus]) -> fmt::Result {
             .iter()
             .map(move |((ready, reason), count)| (labels(*ready, *reason), *count))
     });
-    exposed.gauges(("resources", text, None), ready)?;
+    exposed.gauges("resources", text, ready)?;
     let text = "Resources that need a person, by kind and by reason of the condition Stalled";
     exposed.gauges(
-        ("stalled_resources", text, None),
+        "stalled_resources",
+        text,
         by_reason(kinds, |of| &of.stalled),
     )?;
     let text = "Resources of which something declared is not in force, by kind and by reason of the condition Synced; StrayCompute also beside another reason";
     exposed.gauges(
-        ("unsynced_resources", text, None),
+        "unsynced_resources",
+        text,
         by_reason(kinds, |of| &of.unsynced),
     )?;
     let text = "Resources that wait for a declared time or for a person although nothing is wrong with them, by kind and reason";
     exposed.gauges(
-        ("waiting_resources", text, None),
+        "waiting_resources",
+        text,
         by_reason(kinds, |of| &of.waiting),
     )
 }
@@ -197,14 +200,10 @@ fn accounts(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
         .iter()
         .map(|account| ([("account", &account.uid), ("kind", &account.kind)], 1_u32));
     exposed.gauges(
-        (
-            "account_info",
-            "1 for each account: its UID and its kind",
-            None,
-        ),
+        "account_info",
+        "1 for each account: its UID and its kind",
         info,
     )?;
-    let seconds = Unit::Seconds;
     let text = "When the oldest of the readings that dbplane works with began, in seconds since 1970, by account (its UID) and by what the \
                 lists are of: project (its computes) or organization (its keys)";
     let oldest = accounts.iter().flat_map(|account| {
@@ -213,7 +212,7 @@ fn accounts(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
             .iter()
             .map(move |(list, at)| ([("account", account.uid.as_str()), ("list", *list)], *at))
     });
-    exposed.gauges(("oldest_snapshot_timestamp", text, Some(&seconds)), oldest)?;
+    exposed.second_gauges("oldest_snapshot_timestamp", text, oldest)?;
     let text = "Entries of the platform's lists that dbplane cannot read, by account (its UID) and by what the lists are of: project (its \
                 computes) or organization (its keys)";
     let unreadable = accounts.iter().flat_map(|account| {
@@ -221,7 +220,7 @@ fn accounts(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
             ([("account", account.uid.as_str()), ("list", *list)], *count)
         })
     });
-    exposed.gauges(("unreadable_entries", text, None), unreadable)?;
+    exposed.gauges("unreadable_entries", text, unreadable)?;
     let connected = || {
         accounts
             .iter()
@@ -231,19 +230,19 @@ fn accounts(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
         "The time between two reads of a project while nothing changes, by account (its UID)";
     let intervals =
         connected().map(|(account, (interval, _))| (of(account), interval.as_secs_f64()));
-    exposed.gauges(("poll_interval", text, Some(&seconds)), intervals)?;
+    exposed.second_gauges("poll_interval", text, intervals)?;
     let text = "Requests to the platform that are allowed in any minute, by account (its UID)";
     let allowed =
         connected().map(|(account, (_, budget))| (of(account), budget.requests_per_minute));
-    exposed.gauges(("budget_requests_per_minute", text, None), allowed)?;
+    exposed.gauges("budget_requests_per_minute", text, allowed)?;
     let text = "Requests that may be made at once, by account (its UID); 0 during a pause";
     let left = connected().map(|(account, (_, budget))| (of(account), budget.left));
-    exposed.gauges((REQUESTS_LEFT, text, None), left)?;
+    exposed.gauges(REQUESTS_LEFT, text, left)?;
     let text = "How long no request may be made because the platform asked for fewer (429, Retry-After), by account (its UID); 0 where \
                 there is no pause";
     let pauses =
         connected().map(|(account, (_, budget))| (of(account), budget.pause.as_secs_f64()));
-    exposed.gauges((PAUSE, text, Some(&seconds)), pauses)?;
+    exposed.second_gauges(PAUSE, text, pauses)?;
     waiting(exposed, accounts)
 }
 
@@ -268,12 +267,13 @@ fn waiting(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
     let text = "Requests that wait for the budget, by account (its UID) and priority: change, fresh_read (somebody waits for what it reads), \
                 poll or early_poll";
     exposed.gauges(
-        ("budget_waiting_requests", text, None),
+        "budget_waiting_requests",
+        text,
         waits().map(|(labels, waits)| (labels, waits.waiting)),
     )?;
     let text = "How long requests have waited for the budget, all together, by account (its UID) and priority";
     let waited = waits().map(|(labels, waits)| (labels, waits.waited.as_secs_f64()));
-    exposed.counters(("budget_waited", text, Some(&Unit::Seconds)), waited)
+    exposed.second_counters("budget_waited", text, waited)
 }
 
 fn keys(exposed: &mut Exposed, accounts: &[AccountKeys]) -> fmt::Result {
@@ -281,48 +281,60 @@ fn keys(exposed: &mut Exposed, accounts: &[AccountKeys]) -> fmt::Result {
     let text = "API keys of ProjectKeys, by account (its UID) and state: in_use, previous (replaced, and still valid) or lost (for a person \
                 to revoke)";
     exposed.gauges(
-        ("keys", text, None),
+        "keys",
+        text,
         states().map(|(labels, keys)| (labels, keys.count)),
     )?;
     let text = "Since when the oldest key is in its state, in seconds since 1970, by account (its UID) and state";
     let oldest = states().filter_map(|(labels, keys)| Some((labels, keys.oldest?)));
-    exposed.gauges(("oldest_key_timestamp", text, Some(&Unit::Seconds)), oldest)?;
+    exposed.second_gauges("oldest_key_timestamp", text, oldest)?;
     let text =
         "All API keys of the organization of an account (its UID), where the platform lists them";
     let all = accounts
         .iter()
         .filter_map(|of| Some(([("account", of.account.as_str())], of.organization?)));
-    exposed.gauges(("organization_keys", text, None), all)
+    exposed.gauges("organization_keys", text, all)
 }
-
-/// Name without prefix and unit, help text, unit.
-type Described<'a> = (&'a str, &'a str, Option<&'a Unit>);
 
 struct Exposed<'a>(DescriptorEncoder<'a>);
 
 impl Exposed<'_> {
+    /// `name` has no prefix and no unit.
     fn gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
         &mut self,
-        (name, help, unit): Described,
+        name: &str,
+        help: &str,
         samples: impl Iterator<Item = (L, V)>,
     ) -> fmt::Result {
-        let mut metric = self
+        let metric = self
             .0
-            .encode_descriptor(name, help, unit, MetricType::Gauge)?;
-        for (labels, value) in samples {
-            metric.encode_family(&labels)?.encode_gauge(&value)?;
-        }
-        Ok(())
+            .encode_descriptor(name, help, None, MetricType::Gauge)?;
+        encode_gauges(metric, samples)
     }
 
-    fn counters<L: EncodeLabelSet>(
+    /// Gauges in seconds.
+    fn second_gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
         &mut self,
-        (name, help, unit): Described,
+        name: &str,
+        help: &str,
+        samples: impl Iterator<Item = (L, V)>,
+    ) -> fmt::Result {
+        let metric =
+            self.0
+                .encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Gauge)?;
+        encode_gauges(metric, samples)
+    }
+
+    /// Counters in seconds.
+    fn second_counters<L: EncodeLabelSet>(
+        &mut self,
+        name: &str,
+        help: &str,
         samples: impl Iterator<Item = (L, f64)>,
     ) -> fmt::Result {
-        let mut metric = self
-            .0
-            .encode_descriptor(name, help, unit, MetricType::Counter)?;
+        let mut metric =
+            self.0
+                .encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Counter)?;
         for (labels, value) in samples {
             metric
                 .encode_family(&labels)?
@@ -332,57 +344,79 @@ impl Exposed<'_> {
     }
 }
 
+fn encode_gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
+    mut metric: MetricEncoder<'_>,
+    samples: impl Iterator<Item = (L, V)>,
+) -> fmt::Result {
+    for (labels, value) in samples {
+        metric.encode_family(&labels)?.encode_gauge(&value)?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use super::super::{BudgetLeft, Metrics};
     use super::*;
+    use crate::telemetry::metrics::{BudgetLeft, Metrics};
 
-    #[test]
-    fn everything_is_counted_when_somebody_wants_to_know() {
-        let known = Arc::new(Mutex::new(Census::default()));
-        let metrics = Metrics::default();
-        let shared = Arc::clone(&known);
-        metrics.counted.by(move || shared.lock().unwrap().clone());
+    fn keys() -> AccountKeys {
         let mut keys = AccountKeys::of("uid-1".to_owned(), Some(7));
-        for (state, since) in [
-            (KeyState::InUse, Some(30)),
-            (KeyState::InUse, Some(20)),
-            (KeyState::Lost, None),
-        ] {
-            keys.add(state, since);
-        }
-        let computes = KindCensus {
+        keys.add(KeyState::InUse, Some(30));
+        keys.add(KeyState::InUse, Some(20));
+        keys.add(KeyState::Lost, None);
+        keys
+    }
+
+    fn computes() -> KindCensus {
+        KindCensus {
             kind: "Compute".to_owned(),
             ready: [(("True", "Available"), 3), (("False", "Refused"), 1)].into(),
             stalled: [("Refused", 1)].into(),
             unsynced: [("DriftPersists", 2)].into(),
             waiting: [("DeletionPaused", 2), ("WaitingForDisruption", 0)].into(),
-        };
-        let account = AccountCensus {
+        }
+    }
+
+    /// An account whose credentials are missing, and another one during a pause.
+    fn accounts() -> Vec<AccountCensus> {
+        let without_credentials = AccountCensus {
             uid: "uid-1".to_owned(),
             oldest: [("project", 1000)].into(),
             unreadable: [("project", 2)].into(),
             ..AccountCensus::default()
         };
-        let (minute, pause) = (Duration::from_secs(60), Duration::from_millis(12_500));
         let budget = BudgetFigures {
             requests_per_minute: 600,
             left: 0,
-            pause,
+            pause: Duration::from_millis(12_500),
             waits: Vec::new(),
         };
         let paused = AccountCensus {
             uid: "uid-2".to_owned(),
-            connected: Some((minute, budget)),
+            connected: Some((Duration::from_secs(60), budget)),
             ..AccountCensus::default()
         };
-        *known.lock().unwrap() = Census {
-            kinds: vec![computes],
-            accounts: vec![account, paused],
-            keys: vec![keys],
-        };
+        vec![without_credentials, paused]
+    }
+
+    /// The metrics, and the census that they show.
+    fn metrics() -> (Metrics, Arc<Mutex<Census>>) {
+        let census = Arc::new(Mutex::new(Census {
+            kinds: vec![computes()],
+            accounts: accounts(),
+            keys: vec![keys()],
+        }));
+        let metrics = Metrics::default();
+        let shared = Arc::clone(&census);
+        metrics.counted.by(move || shared.lock().unwrap().clone());
+        (metrics, census)
+    }
+
+    #[test]
+    fn resources_accounts_and_keys_are_counted_on_request() {
+        let (metrics, census) = metrics();
         let text = metrics.text().unwrap();
         for line in [
             r#"dbplane_resources{kind="Compute",ready="True",reason="Available"} 3"#,
@@ -404,6 +438,16 @@ mod tests {
             );
         }
         assert!(!text.contains(r#"key_timestamp_seconds{account="uid-1",state="lost"}"#));
+        *census.lock().unwrap() = Census::default();
+        assert!(
+            !metrics.text().unwrap().contains("uid-1"),
+            "an account that is gone is not counted any more"
+        );
+    }
+
+    #[test]
+    fn the_text_shows_what_is_left_of_a_budget() {
+        let text = metrics().0.text().unwrap();
         let left = BudgetLeft::of(&text, "uid-2").unwrap();
         assert_eq!(
             left,
@@ -420,11 +464,6 @@ mod tests {
             BudgetLeft::of(&text, "uid-1"),
             None,
             "nothing is known of its budget"
-        );
-        *known.lock().unwrap() = Census::default();
-        assert!(
-            !metrics.text().unwrap().contains("uid-1"),
-            "an account that is gone is not counted any more"
         );
     }
 }

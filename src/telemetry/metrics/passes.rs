@@ -11,20 +11,20 @@ use prometheus_client::registry::{Registry, Unit};
 use super::{OfKind, durations};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Ended {
+struct PassLabels {
     kind: String,
     outcome: &'static str,
 }
 
 #[derive(Clone, Debug)]
 pub struct Passes {
-    ended: Family<Ended, Counter>,
+    ended: Family<PassLabels, Counter>,
     seconds: Family<OfKind, Histogram>,
 }
 
 impl Passes {
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let ended = Family::<Ended, Counter>::default();
+        let ended = Family::<PassLabels, Counter>::default();
         let text = "Passes over a resource, by kind and outcome: ok, or why the API server could not be asked or refused";
         registry.register("reconciles", text, ended.clone());
         let seconds = Family::<OfKind, Histogram>::new_with_constructor(durations);
@@ -61,7 +61,7 @@ impl Timer<'_> {
         } = self;
         passes
             .ended
-            .get_or_create(&Ended {
+            .get_or_create(&PassLabels {
                 kind: kind.clone(),
                 outcome,
             })

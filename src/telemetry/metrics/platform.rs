@@ -14,7 +14,7 @@ use super::durations;
 use crate::platform::Meter;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Call {
+struct CallLabels {
     call: &'static str,
     outcome: &'static str,
     account: Arc<str>,
@@ -29,7 +29,7 @@ struct Timed {
 
 #[derive(Clone, Debug)]
 pub struct Requests {
-    sent: Family<Call, Counter>,
+    sent: Family<CallLabels, Counter>,
     seconds: Family<Timed, Histogram>,
     /// By the UID of the account.
     accounts: Arc<Mutex<HashMap<String, Weak<OfAccount>>>>,
@@ -37,7 +37,7 @@ pub struct Requests {
 
 impl Requests {
     pub(super) fn register(registry: &mut Registry) -> Self {
-        let sent = Family::<Call, Counter>::default();
+        let sent = Family::<CallLabels, Counter>::default();
         let text =
             "Requests to the platform, by call, outcome (ok, or the fault) and account (its UID)";
         registry.register("platform_requests", text, sent.clone());
@@ -77,7 +77,7 @@ impl Requests {
 }
 
 struct OfAccount {
-    sent: Family<Call, Counter>,
+    sent: Family<CallLabels, Counter>,
     seconds: Family<Timed, Histogram>,
     account: Arc<str>,
     /// The calls and outcomes that have a series.
@@ -99,7 +99,7 @@ impl Drop for OfAccount {
             .iter()
             .copied()
         {
-            self.sent.remove(&Call {
+            self.sent.remove(&CallLabels {
                 call,
                 outcome,
                 account: Arc::clone(&self.account),
@@ -115,7 +115,7 @@ impl Meter for OfAccount {
             .unwrap_or_else(PoisonError::into_inner)
             .insert((call, outcome));
         self.sent
-            .get_or_create(&Call {
+            .get_or_create(&CallLabels {
                 call,
                 outcome,
                 account: Arc::clone(&self.account),
@@ -150,11 +150,11 @@ mod tests {
         }
         assert_eq!(lines(), before);
         // Another key creates another client of the same account.
-        let anew = called("stays");
+        let again = called("stays");
         drop(stays);
         let sent = r#"dbplane_platform_requests_total{call="list_projects",outcome="ok",account="stays"} 2"#;
         assert!(metrics.text().unwrap().contains(sent));
-        drop(anew);
+        drop(again);
         drop(called("another"));
         assert_eq!(
             metrics.requests.accounts.lock().unwrap().len(),

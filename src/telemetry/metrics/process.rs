@@ -26,7 +26,7 @@ impl Collector for Leads {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), Error> {
         let leads = self.0.get().is_some_and(Leadership::holds);
         let text = "1 where this process is the leader, and acts; 0 where it waits for the lead";
-        gauge(&mut encoder, (LEADER, text, None), &u32::from(leads))
+        gauge(&mut encoder, LEADER, text, None, &u32::from(leads))
     }
 }
 
@@ -53,32 +53,38 @@ impl Collector for Process {
         let text = "Memory of the process that is in RAM";
         gauge(
             &mut encoder,
-            ("process_resident_memory", text, Some(&bytes)),
+            "process_resident_memory",
+            text,
+            Some(&bytes),
             &taken.resident_bytes,
         )?;
         gauge(
             &mut encoder,
-            ("process_open_fds", "Open file descriptors", None),
+            "process_open_fds",
+            "Open file descriptors",
+            None,
             &taken.open_fds,
         )?;
         gauge(
             &mut encoder,
-            (
-                "process_max_fds",
-                "Most file descriptors that may be open",
-                None,
-            ),
+            "process_max_fds",
+            "Most file descriptors that may be open",
+            None,
             &taken.max_fds,
         )?;
         gauge(
             &mut encoder,
-            ("process_threads", "Threads of the operating system", None),
+            "process_threads",
+            "Threads of the operating system",
+            None,
             &taken.threads,
         )?;
         let text = "When the process began, in seconds since 1970";
         gauge(
             &mut encoder,
-            ("process_start_time", text, Some(&seconds)),
+            "process_start_time",
+            text,
+            Some(&seconds),
             &taken.began,
         )
     }
@@ -95,7 +101,7 @@ mod linux {
     use procfs::{ProcResult, boot_time_secs, page_size, ticks_per_second};
 
     /// The resource usage of the process.
-    pub(super) struct Taken {
+    pub(super) struct ProcessFigures {
         pub cpu_seconds: f64,
         pub resident_bytes: u64,
         pub open_fds: usize,
@@ -108,11 +114,11 @@ mod linux {
         clippy::cast_precision_loss,
         reason = "no number of ticks or files is as large"
     )]
-    pub(super) fn taken() -> ProcResult<Taken> {
+    pub(super) fn taken() -> ProcResult<ProcessFigures> {
         let process = Process::myself()?;
         let stat = process.stat()?;
         let seconds = |ticks: u64| ticks as f64 / ticks_per_second() as f64;
-        Ok(Taken {
+        Ok(ProcessFigures {
             cpu_seconds: seconds(stat.utime + stat.stime),
             resident_bytes: stat.rss * page_size(),
             open_fds: process.fd_count()?,
@@ -138,19 +144,25 @@ impl Collector for Runtime {
         let text = "Threads that run tasks";
         gauge(
             &mut encoder,
-            ("tokio_workers", text, None),
+            "tokio_workers",
+            text,
+            None,
             &runtime.num_workers(),
         )?;
         let text = "Tasks that have not ended";
         gauge(
             &mut encoder,
-            ("tokio_alive_tasks", text, None),
+            "tokio_alive_tasks",
+            text,
+            None,
             &runtime.num_alive_tasks(),
         )?;
         let text = "Tasks that wait for a thread and belong to none yet";
         gauge(
             &mut encoder,
-            ("tokio_global_queue_depth", text, None),
+            "tokio_global_queue_depth",
+            text,
+            None,
             &runtime.global_queue_depth(),
         )
     }
@@ -158,7 +170,9 @@ impl Collector for Runtime {
 
 fn gauge(
     encoder: &mut DescriptorEncoder,
-    (name, help, unit): (&str, &str, Option<&Unit>),
+    name: &str,
+    help: &str,
+    unit: Option<&Unit>,
     value: &impl EncodeGaugeValue,
 ) -> Result<(), Error> {
     encoder

@@ -7,11 +7,11 @@ use prometheus_client::registry::Registry;
 use super::OfKind;
 
 #[derive(Clone, Debug)]
-pub struct Resources {
+pub struct ResourceMetrics {
     unreadable: Family<OfKind, Gauge>,
 }
 
-impl Resources {
+impl ResourceMetrics {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let unreadable = Family::<OfKind, Gauge>::default();
         let text = "Stored resources that cannot be read, by kind";

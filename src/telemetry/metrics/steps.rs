@@ -51,14 +51,14 @@ impl KeyChange {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Failure {
+struct FailureLabels {
     kind: String,
     action: &'static str,
     reason: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Create {
+struct CreateLabels {
     kind: String,
     outcome: &'static str,
 }
@@ -75,8 +75,8 @@ struct OfChange {
 
 #[derive(Clone, Debug)]
 pub struct Steps {
-    failed: Family<Failure, Counter>,
-    creates: Family<Create, Counter>,
+    failed: Family<FailureLabels, Counter>,
+    creates: Family<CreateLabels, Counter>,
     deletes: Family<OfKind, Counter>,
     corrected: Family<OfField, Counter>,
     keys: Family<OfChange, Counter>,
@@ -110,7 +110,7 @@ impl Steps {
     /// Counts a failed step for a resource of `kind`. `action` and `reason` are from closed sets.
     pub fn failed(&self, kind: &str, action: &'static str, reason: &'static str) {
         self.failed
-            .get_or_create(&Failure {
+            .get_or_create(&FailureLabels {
                 kind: kind.to_owned(),
                 action,
                 reason,
@@ -120,7 +120,7 @@ impl Steps {
 
     pub fn created(&self, kind: &str, outcome: CreateOutcome) {
         self.creates
-            .get_or_create(&Create {
+            .get_or_create(&CreateLabels {
                 kind: kind.to_owned(),
                 outcome: outcome.label(),
             })

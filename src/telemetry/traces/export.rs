@@ -62,7 +62,7 @@ impl Exporter {
         })
     }
 
-    fn note(&self, spans: usize, outcome: &OTelSdkResult) {
+    fn log(&self, spans: usize, outcome: &OTelSdkResult) {
         let mut lost = locked(&self.lost);
         match (outcome, lost.take()) {
             (Ok(()), None) => {}
@@ -89,7 +89,7 @@ impl SpanExporter for Exporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let spans = batch.len();
         let outcome = self.otlp.export(batch).await;
-        self.note(spans, &outcome);
+        self.log(spans, &outcome);
         outcome
     }
 

@@ -38,7 +38,7 @@ pub fn page() -> String {
     let exposed = metrics.text().unwrap();
     let mut page = HEAD.to_owned();
     for metric in described(&exposed) {
-        let Described {
+        let MetricDescription {
             name,
             type_,
             unit,
@@ -100,7 +100,7 @@ fn census() -> Census {
 }
 
 #[derive(Debug, Default, PartialEq)]
-struct Described<'a> {
+struct MetricDescription<'a> {
     /// The name as queries use it.
     name: String,
     type_: &'a str,
@@ -110,24 +110,24 @@ struct Described<'a> {
 }
 
 /// The description of each metric in OpenMetrics text. The labels are those of its first sample.
-fn described(text: &str) -> Vec<Described<'_>> {
-    let mut all: Vec<Described> = Vec::new();
+fn described(text: &str) -> Vec<MetricDescription<'_>> {
+    let mut all: Vec<MetricDescription> = Vec::new();
     for line in text.lines() {
         let mut words = line.splitn(4, ' ');
         match (words.next(), words.next(), words.next(), words.next()) {
             (Some("#"), Some("HELP"), Some(name), help) => {
                 let help = help.unwrap_or_default().trim_end_matches('.');
-                all.push(Described {
+                all.push(MetricDescription {
                     name: name.to_owned(),
                     help,
-                    ..Described::default()
+                    ..MetricDescription::default()
                 });
             }
-            (Some("#"), Some(said), Some(_), Some(what)) => {
+            (Some("#"), Some(keyword), Some(_), Some(what)) => {
                 let Some(metric) = all.last_mut() else {
                     continue;
                 };
-                match said {
+                match keyword {
                     "TYPE" => metric.type_ = what,
                     "UNIT" => metric.unit = what,
                     _ => {}
@@ -148,7 +148,7 @@ fn described(text: &str) -> Vec<Described<'_>> {
     all
 }
 
-fn sampled<'a>(metric: &mut Described<'a>, series: &'a str) {
+fn sampled<'a>(metric: &mut MetricDescription<'a>, series: &'a str) {
     let (name, labels) = series.split_once('{').unwrap_or((series, ""));
     if metric.type_ != "histogram" {
         metric.name = name.to_owned();
@@ -189,14 +189,14 @@ fn what_is_exposed_is_described() {
     let text = "# HELP a_seconds How long.\n# TYPE a_seconds histogram\n# UNIT a_seconds seconds\n\
                 a_seconds_sum{kind=\"x\"} 1\na_seconds_bucket{le=\"1.0\",kind=\"x\"} 1\n\
                 # HELP b Some.\n# TYPE b counter\nb_total 1\n# EOF\n";
-    let a = Described {
+    let a = MetricDescription {
         name: "a_seconds".to_owned(),
         type_: "histogram",
         unit: "seconds",
         labels: vec!["kind"],
         help: "How long",
     };
-    let b = Described {
+    let b = MetricDescription {
         name: "b_total".to_owned(),
         type_: "counter",
         unit: "",

@@ -13,7 +13,7 @@ const GRACE: Duration = Duration::from_secs(90);
 /// An empty project that was read `ago` seconds ago; newer attempts failed.
 fn unread(ago: u64, fault: &Fault) -> LatestSnapshot {
     let at = NOW - Duration::from_secs(ago);
-    let snapshot = Snapshot::new(Tick::at(1), (at, at), Vec::new());
+    let snapshot = Snapshot::new(Tick::at(1), at, at, Vec::new());
     let attempted = Some(Tick::at(2));
     LatestSnapshot {
         snapshot: Some(Arc::new(snapshot)),
@@ -112,7 +112,7 @@ fn who_has_found_its_compute_sees_others_with_its_marks() {
         named("ep-d", "m-3"),
         compute("ep-e", "br-main"),
     ];
-    let snapshot = Snapshot::new(Tick::at(1), (NOW, NOW), computes);
+    let snapshot = Snapshot::new(Tick::at(1), NOW, NOW, computes);
     let filter = Filter {
         marks: BTreeSet::from(["m-0".to_owned(), "m-2".to_owned()]),
         ..bound()
@@ -294,11 +294,7 @@ fn a_list_that_began_after_the_answer_replaces_it() {
         computes: vec![starting()].into(),
     };
     let listed = |began| {
-        let snapshot = Snapshot::new(
-            Tick::at(began),
-            (NOW, NOW),
-            vec![compute("ep-a", "br-main")],
-        );
+        let snapshot = Snapshot::new(Tick::at(began), NOW, NOW, vec![compute("ep-a", "br-main")]);
         LatestSnapshot {
             snapshot: Some(Arc::new(snapshot)),
             ..LatestSnapshot::default()

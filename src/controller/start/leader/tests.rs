@@ -239,7 +239,8 @@ async fn the_lease_is_renewed_and_probes_are_answered_while_no_pass_goes_on() {
     let address = listener.local_addr().unwrap();
     let probed = serve_health(
         listener,
-        (Readiness::default(), Pulse::default()),
+        Readiness::default(),
+        Pulse::default(),
         CancellationToken::new(),
     );
     aside.runtime().spawn(probed);

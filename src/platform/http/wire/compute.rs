@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::{
-    DecodeError, Entries, Entry, Page, Pagination, SettingsBody, lenient, parse, texts, times,
+    DecodeError, DecodedList, ListEntry, ListPage, Pagination, SettingsBody, lenient, parse, texts,
+    times,
 };
 use crate::domain::{
     Compute, ComputeChange, ComputeState, ComputeUnits, Listed, NameSupport, NewCompute, Operation,
@@ -27,13 +28,13 @@ const LONGEST_SETTING: usize = 8 * 1024;
 
 #[derive(Deserialize)]
 struct ComputeList {
-    endpoints: Entries<Compute>,
+    endpoints: DecodedList<Compute>,
     #[serde(default, deserialize_with = "lenient")]
     pagination: Option<Pagination>,
 }
 
 /// Converted during the read: thousands of entries in both forms would take twice the memory.
-impl Entry for Compute {
+impl ListEntry for Compute {
     type Wire = ComputeItem;
 
     fn of(wire: ComputeItem) -> Result<Self, &'static str> {
@@ -222,9 +223,9 @@ fn place(compute: &mut Compute, project: &str) {
 pub(in crate::platform::http) fn computes(
     body: &[u8],
     project: &str,
-) -> Result<Page<Compute>, DecodeError> {
+) -> Result<ListPage<Compute>, DecodeError> {
     let list: ComputeList = parse(body)?;
-    let mut page = Page::of(list.endpoints, list.pagination);
+    let mut page = ListPage::of(list.endpoints, list.pagination);
     page.items
         .iter_mut()
         .for_each(|compute| place(compute, project));
@@ -236,7 +237,7 @@ struct AnswerItem {
     #[serde(default)]
     endpoint: Option<ComputeItem>,
     #[serde(default, deserialize_with = "lenient")]
-    operations: Option<Entries<OperationItem>>,
+    operations: Option<DecodedList<OperationItem>>,
 }
 
 #[derive(Deserialize)]
@@ -267,7 +268,7 @@ impl OperationItem {
     }
 }
 
-impl Entry for OperationItem {
+impl ListEntry for OperationItem {
     type Wire = Self;
 
     fn of(wire: Self) -> Result<Self, &'static str> {
@@ -285,7 +286,7 @@ pub(in crate::platform::http) fn answer(body: &[u8], project: &str) -> Result<An
         place(&mut compute, project);
         Ok(compute)
     });
-    let operations = item.operations.unwrap_or_default().kept.into_iter();
+    let operations = item.operations.unwrap_or_default().items.into_iter();
     Ok(Answer {
         compute: compute.transpose()?,
         operations: operations.map(OperationItem::into_operation).collect(),
@@ -294,19 +295,20 @@ pub(in crate::platform::http) fn answer(body: &[u8], project: &str) -> Result<An
 
 #[derive(Deserialize)]
 struct OperationList {
-    operations: Entries<OperationItem>,
+    operations: DecodedList<OperationItem>,
 }
 
 /// The answer to GET /projects/{project}/operations, newest first.
 pub(in crate::platform::http) fn operations(body: &[u8]) -> Result<Listed<Operation>, DecodeError> {
-    let Entries {
-        mut kept,
+    let DecodedList {
+        mut items,
         unreadable,
         ..
     } = parse::<OperationList>(body)?.operations;
-    kept.sort_by_key(|operation| Reverse(operation.created_at));
+    items.sort_by_key(|operation| Reverse(operation.created_at));
     Ok(Listed::new(
-        kept.into_iter()
+        items
+            .into_iter()
             .map(OperationItem::into_operation)
             .collect(),
         unreadable.into(),
@@ -316,18 +318,18 @@ pub(in crate::platform::http) fn operations(body: &[u8]) -> Result<Listed<Operat
 /// The body of a create: `{"endpoint": {…}}`, without undeclared members.
 #[derive(Serialize)]
 pub(in crate::platform::http) struct CreateBody<'a> {
-    endpoint: Create<'a>,
+    endpoint: NewAttributes<'a>,
 }
 
 #[derive(Serialize)]
-struct Create<'a> {
+struct NewAttributes<'a> {
     branch_id: &'a str,
     #[serde(rename = "type")]
     role: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     #[serde(flatten)]
-    attributes: Attributes<'a>,
+    attributes: ComputeAttributes<'a>,
 }
 
 impl<'a> CreateBody<'a> {
@@ -338,11 +340,11 @@ impl<'a> CreateBody<'a> {
             Role::Replica => replica,
         };
         Self {
-            endpoint: Create {
+            endpoint: NewAttributes {
                 branch_id: &new.branch_id,
                 role,
                 name: new.name.as_deref(),
-                attributes: Attributes::from(&new.settings),
+                attributes: ComputeAttributes::from(&new.settings),
             },
         }
     }
@@ -351,30 +353,30 @@ impl<'a> CreateBody<'a> {
 /// The body of an update: `{"endpoint": {…}}`, with the changed members only.
 #[derive(Serialize)]
 pub(in crate::platform::http) struct ChangeBody<'a> {
-    endpoint: Change<'a>,
+    endpoint: ChangedAttributes<'a>,
 }
 
 #[derive(Serialize)]
-struct Change<'a> {
+struct ChangedAttributes<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     branch_id: Option<&'a str>,
     #[serde(flatten)]
-    attributes: Attributes<'a>,
+    attributes: ComputeAttributes<'a>,
 }
 
 impl<'a> From<&'a ComputeChange> for ChangeBody<'a> {
     fn from(change: &'a ComputeChange) -> Self {
         Self {
-            endpoint: Change {
+            endpoint: ChangedAttributes {
                 branch_id: change.branch_id.as_deref(),
-                attributes: Attributes::from(&change.settings),
+                attributes: ComputeAttributes::from(&change.settings),
             },
         }
     }
 }
 
 #[derive(Serialize)]
-struct Attributes<'a> {
+struct ComputeAttributes<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     autoscaling_limit_min_cu: Option<ComputeUnits>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -393,7 +395,7 @@ struct Attributes<'a> {
     disabled: Option<bool>,
 }
 
-impl<'a> From<&'a Settings> for Attributes<'a> {
+impl<'a> From<&'a Settings> for ComputeAttributes<'a> {
     fn from(settings: &'a Settings) -> Self {
         let pg_settings = &settings.postgres.0;
         Self {
@@ -418,5 +420,4 @@ impl<'a> From<&'a Settings> for Attributes<'a> {
 }
 
 #[cfg(test)]
-#[path = "compute_tests.rs"]
 mod tests;

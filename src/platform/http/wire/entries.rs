@@ -19,7 +19,7 @@ pub(in crate::platform::http) const MOST_ENTRIES: usize = 20_000;
 const LONGEST_FIELD: usize = 64;
 
 /// The result of reading an entry.
-pub(super) trait Entry: Sized {
+pub(super) trait ListEntry: Sized {
     /// The wire format of the entry.
     type Wire: DeserializeOwned;
 
@@ -28,12 +28,12 @@ pub(super) trait Entry: Sized {
 
     /// The identifier of an entry that may be unreadable otherwise.
     fn id(json: &str) -> Option<String> {
-        serde_json::from_str::<Identity>(json).ok()?.id
+        serde_json::from_str::<EntryId>(json).ok()?.id
     }
 }
 
 #[derive(Deserialize)]
-struct Identity {
+struct EntryId {
     #[serde(default, deserialize_with = "texts::identifier")]
     id: Option<String>,
 }
@@ -41,23 +41,23 @@ struct Identity {
 /// The entries of an array, each read on its own, and their number. None are kept if there are too
 /// many. Null counts as empty, because some servers write it; a missing array is an error.
 #[derive(Debug)]
-pub(super) struct Entries<T> {
-    pub kept: Vec<T>,
+pub(super) struct DecodedList<T> {
+    pub items: Vec<T>,
     pub unreadable: Vec<UnreadableEntry>,
     pub count: usize,
 }
 
-impl<T> Default for Entries<T> {
+impl<T> Default for DecodedList<T> {
     fn default() -> Self {
         Self {
-            kept: Vec::new(),
+            items: Vec::new(),
             unreadable: Vec::new(),
             count: 0,
         }
     }
 }
 
-impl<'de, T: Entry> Deserialize<'de> for Entries<T> {
+impl<'de, T: ListEntry> Deserialize<'de> for DecodedList<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(EntriesVisitor(PhantomData))
     }
@@ -65,26 +65,26 @@ impl<'de, T: Entry> Deserialize<'de> for Entries<T> {
 
 struct EntriesVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Entry> Visitor<'de> for EntriesVisitor<T> {
-    type Value = Entries<T>;
+impl<'de, T: ListEntry> Visitor<'de> for EntriesVisitor<T> {
+    type Value = DecodedList<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a sequence")
     }
 
     fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Entries::default())
+        Ok(DecodedList::default())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Self::Value, A::Error> {
-        let mut entries = Entries::default();
+        let mut entries = DecodedList::default();
         while entries.count < MOST_ENTRIES {
             // Invalid JSON makes the whole list unreadable; JSON of another form only this entry.
             let Some(json) = array.next_element::<&RawValue>()? else {
                 return Ok(entries);
             };
             match read::<T>(json.get()) {
-                Ok(entry) => entries.kept.push(entry),
+                Ok(entry) => entries.items.push(entry),
                 Err(field) => entries.unreadable.push(UnreadableEntry {
                     id: T::id(json.get()),
                     field,
@@ -93,7 +93,7 @@ impl<'de, T: Entry> Visitor<'de> for EntriesVisitor<T> {
             entries.count += 1;
         }
         while array.next_element::<IgnoredAny>()?.is_some() {
-            (entries.kept, entries.unreadable) = (Vec::new(), Vec::new());
+            (entries.items, entries.unreadable) = (Vec::new(), Vec::new());
             entries.count += 1;
         }
         Ok(entries)
@@ -101,7 +101,7 @@ impl<'de, T: Entry> Visitor<'de> for EntriesVisitor<T> {
 }
 
 /// `Err` is the unreadable field.
-fn read<T: Entry>(json: &str) -> Result<T, String> {
+fn read<T: ListEntry>(json: &str) -> Result<T, String> {
     let wire = parse(json.as_bytes()).map_err(|DecodeError { path, message }| {
         let missing = message
             .strip_prefix("missing field `")
@@ -130,7 +130,7 @@ mod tests {
         Named { size: Option<u8> },
     }
 
-    impl Entry for Small {
+    impl ListEntry for Small {
         type Wire = Wire;
 
         fn of(wire: Wire) -> Result<Self, &'static str> {
@@ -142,14 +142,14 @@ mod tests {
     }
 
     fn of(json: &str) -> Option<(Vec<u8>, Vec<String>, usize)> {
-        let Entries {
-            kept,
+        let DecodedList {
+            items,
             unreadable,
             count,
-        } = serde_json::from_str::<Entries<Small>>(json).ok()?;
-        let kept = kept.into_iter().map(|Small(number)| number).collect();
+        } = serde_json::from_str::<DecodedList<Small>>(json).ok()?;
+        let items = items.into_iter().map(|Small(number)| number).collect();
         Some((
-            kept,
+            items,
             unreadable.iter().map(ToString::to_string).collect(),
             count,
         ))
@@ -168,21 +168,21 @@ mod tests {
             ("[1,{\"id\":\"a\"", None),
             ("[1,nonsense]", None),
         ] {
-            let expected = expected.map(|(kept, count)| (kept, Vec::new(), count));
+            let expected = expected.map(|(items, count)| (items, Vec::new(), count));
             assert_eq!(of(json), expected, "{json}");
         }
     }
 
     #[test]
     fn an_entry_that_cannot_be_read_is_named_and_the_others_are_read() {
-        let nameless = |field: &str| format!("one whose identifier cannot be read ({field})");
+        let without_id = |field: &str| format!("one whose identifier cannot be read ({field})");
         for (odd, expected) in [
-            ("true", nameless("of another form")),
-            ("[1]", nameless("of another form")),
-            ("{}", nameless("size")),
-            (r#"{"id":7}"#, nameless("size")),
-            (r#"{"id":"no identifier"}"#, nameless("size")),
-            (r#"{"id":"a","id":"b"}"#, nameless("size")),
+            ("true", without_id("of another form")),
+            ("[1]", without_id("of another form")),
+            ("{}", without_id("size")),
+            (r#"{"id":7}"#, without_id("size")),
+            (r#"{"id":"no identifier"}"#, without_id("size")),
+            (r#"{"id":"a","id":"b"}"#, without_id("size")),
             (r#"{"id":"a"}"#, "a (size)".to_owned()),
             (r#"{"id":"a","size":null}"#, "a (size)".to_owned()),
             (r#"{"id":"a","size":"x"}"#, "a (of another form)".to_owned()),
@@ -197,10 +197,10 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_of_too_many_and_all_are_counted() {
-        for (count, kept) in [(MOST_ENTRIES, MOST_ENTRIES), (MOST_ENTRIES + 2, 0)] {
+        for (count, items) in [(MOST_ENTRIES, MOST_ENTRIES), (MOST_ENTRIES + 2, 0)] {
             let json = format!("[{}1]", "1,".repeat(count - 1));
             let entries = of(&json).unwrap();
-            assert_eq!((entries.0.len(), entries.2), (kept, count));
+            assert_eq!((entries.0.len(), entries.2), (items, count));
         }
     }
 }

@@ -5,7 +5,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{DecodeError, Entry, Page, lenient, parse, texts, times};
+use super::{DecodeError, ListEntry, ListPage, lenient, parse, texts, times};
 use crate::domain::{CreatedKey, KeyEntry};
 
 /// The body of a key create.
@@ -23,7 +23,7 @@ fn identifier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct KeyRecord {
+pub(super) struct WireKey {
     #[serde(default, deserialize_with = "identifier")]
     id: Option<i64>,
     #[serde(default, deserialize_with = "lenient")]
@@ -50,7 +50,7 @@ pub(in crate::platform::http) fn created(
     body: &[u8],
     name: &str,
 ) -> Result<CreatedKey, DecodeError> {
-    let record: KeyRecord = serde_json::from_slice(body)
+    let record: WireKey = serde_json::from_slice(body)
         .map_err(|_| DecodeError::new(".", "not the object that a key's creation should return"))?;
     Ok(CreatedKey {
         id: record.id.ok_or_else(|| DecodeError::missing("", "id"))?,
@@ -85,19 +85,19 @@ pub(in crate::platform::http) fn difference(
 /// A text in the answer to a create, an object in the list.
 fn creator(value: &RawValue) -> Option<String> {
     #[derive(Deserialize)]
-    struct User {
+    struct KeyCreator {
         id: String,
     }
     let text = || serde_json::from_str(value.get()).ok();
     text()
-        .or_else(|| Some(serde_json::from_str::<User>(value.get()).ok()?.id))
+        .or_else(|| Some(serde_json::from_str::<KeyCreator>(value.get()).ok()?.id))
         .map(texts::cleaned)
 }
 
-impl Entry for KeyEntry {
-    type Wire = KeyRecord;
+impl ListEntry for KeyEntry {
+    type Wire = WireKey;
 
-    fn of(record: KeyRecord) -> Result<Self, &'static str> {
+    fn of(record: WireKey) -> Result<Self, &'static str> {
         Ok(Self {
             id: record.id.ok_or("id")?,
             name: record.name.ok_or("name")?,
@@ -122,13 +122,13 @@ impl Entry for KeyEntry {
 }
 
 /// The list of keys is a bare array.
-pub(in crate::platform::http) fn keys(body: &[u8]) -> Result<Page<KeyEntry>, DecodeError> {
-    parse(body).map(|list| Page::of(list, None))
+pub(in crate::platform::http) fn keys(body: &[u8]) -> Result<ListPage<KeyEntry>, DecodeError> {
+    parse(body).map(|list| ListPage::of(list, None))
 }
 
 /// The revocation state in the answer to a revocation, if it has one.
 pub(in crate::platform::http) fn revoked(body: &[u8]) -> Option<bool> {
-    serde_json::from_slice::<KeyRecord>(body).ok()?.revoked
+    serde_json::from_slice::<WireKey>(body).ok()?.revoked
 }
 
 #[cfg(test)]
@@ -287,14 +287,14 @@ mod tests {
 
     #[test]
     fn what_the_answer_to_a_revocation_says() {
-        for (body, said) in [
+        for (body, expected) in [
             (r#"{"id":1,"revoked":true}"#, Some(true)),
             (r#"{"id":1,"revoked":false}"#, Some(false)),
             (r#"{"id":1}"#, None),
             ("", None),
             ("<html>", None),
         ] {
-            assert_eq!(revoked(body.as_bytes()), said, "{body}");
+            assert_eq!(revoked(body.as_bytes()), expected, "{body}");
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use serde::Deserialize;
 
-use super::{DecodeError, Entries, Entry, Page, Pagination, lenient, parse, texts};
+use super::{DecodeError, DecodedList, ListEntry, ListPage, Pagination, lenient, parse, texts};
 use crate::domain::Project;
 
 #[derive(Deserialize)]
 struct ProjectList {
-    projects: Entries<Project>,
+    projects: DecodedList<Project>,
     #[serde(default, deserialize_with = "lenient")]
     pagination: Option<Pagination>,
 }
@@ -22,7 +22,7 @@ pub(super) struct ProjectItem {
     org_id: Option<String>,
 }
 
-impl Entry for Project {
+impl ListEntry for Project {
     type Wire = ProjectItem;
 
     fn of(item: ProjectItem) -> Result<Self, &'static str> {
@@ -35,9 +35,9 @@ impl Entry for Project {
 }
 
 /// The answer to GET /projects.
-pub(in crate::platform::http) fn projects(body: &[u8]) -> Result<Page<Project>, DecodeError> {
+pub(in crate::platform::http) fn projects(body: &[u8]) -> Result<ListPage<Project>, DecodeError> {
     let list: ProjectList = parse(body)?;
-    Ok(Page::of(list.projects, list.pagination))
+    Ok(ListPage::of(list.projects, list.pagination))
 }
 
 #[cfg(test)]
@@ -80,9 +80,9 @@ mod tests {
         )
         .unwrap();
         let unreadable: Vec<_> = page.unreadable.iter().map(ToString::to_string).collect();
-        let nameless = "one whose identifier cannot be read (id)";
+        let without_id = "one whose identifier cannot be read (id)";
         assert_eq!((page.items.len(), page.entries), (1, 4));
-        assert_eq!(unreadable, [nameless, nameless, "c (org_id)"]);
+        assert_eq!(unreadable, [without_id, without_id, "c (org_id)"]);
     }
 
     #[test]

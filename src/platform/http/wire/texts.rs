@@ -73,5 +73,4 @@ fn reported<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>
 }
 
 #[cfg(test)]
-#[path = "texts_tests.rs"]
 mod tests;

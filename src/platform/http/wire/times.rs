@@ -26,7 +26,10 @@ fn in_utc(text: &str) -> Option<Timestamp> {
     let plain = time_of_day
         .chars()
         .all(|c| c.is_ascii_digit() || matches!(c, ':' | '.' | ','));
-    let time: DateTime = text.parse().ok().filter(|_| plain)?;
+    if !plain {
+        return None;
+    }
+    let time: DateTime = text.parse().ok()?;
     TimeZone::UTC.to_timestamp(time).ok()
 }
 
@@ -38,14 +41,14 @@ mod tests {
     use super::*;
 
     #[derive(Deserialize)]
-    struct Item {
+    struct Timed {
         #[serde(default, deserialize_with = "time")]
         at: Option<Timestamp>,
     }
 
     fn of(value: &Value) -> Option<String> {
         let body = json!({"at": value}).to_string();
-        serde_json::from_str::<Item>(&body)
+        serde_json::from_str::<Timed>(&body)
             .unwrap()
             .at
             .map(|at| at.to_string())
@@ -85,6 +88,6 @@ mod tests {
         ] {
             assert_eq!(of(&value), None, "{value}");
         }
-        assert!(serde_json::from_str::<Item>("{}").unwrap().at.is_none());
+        assert!(serde_json::from_str::<Timed>("{}").unwrap().at.is_none());
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicUsize;
 
 use futures::future::join_all;
+use tokio::time::Instant;
 
 use super::*;
 use crate::platform::fake::{broken, key};
@@ -10,14 +11,14 @@ use crate::platform::fake::{broken, key};
 const POLL: Duration = Duration::from_secs(600);
 
 /// Subscribers named after the ID of their key.
-struct Organization {
+struct OrganizationFixture {
     fake: Arc<Fake>,
     observers: Observers<String, Keys>,
     source: Source,
     triggers: UnboundedReceiver<String>,
 }
 
-impl Organization {
+impl OrganizationFixture {
     fn new(keys: i64) -> Self {
         let fake = Fake::of([]);
         *fake.keys.lock().unwrap() = (0..keys).map(|id| key(id, &format!("key-{id}"))).collect();
@@ -62,9 +63,9 @@ impl Organization {
             .read(&self.source, &id.to_string(), Self::interest(id))
     }
 
-    async fn read_anew(&self, id: i64) -> LatestKeys {
+    async fn read_again(&self, id: i64) -> LatestKeys {
         self.observers
-            .read_anew(&self.source, &id.to_string(), Self::interest(id))
+            .read_again(&self.source, &id.to_string(), Self::interest(id))
             .await
     }
 
@@ -80,7 +81,7 @@ impl Organization {
 #[tokio::test(start_paused = true)]
 async fn an_hour_costs_the_same_whatever_the_number_of_keys() {
     for keys in [1, 10_000] {
-        let mut organization = Organization::settled(keys).await;
+        let mut organization = OrganizationFixture::settled(keys).await;
         let first = organization.fake.count();
         assert_eq!(organization.after(3600.0).await, Vec::<String>::new());
         assert_eq!((first, organization.fake.count() - first), (1, 6), "{keys}");
@@ -89,7 +90,7 @@ async fn an_hour_costs_the_same_whatever_the_number_of_keys() {
 
 #[tokio::test(start_paused = true)]
 async fn only_those_whose_key_changed_are_triggered() {
-    let mut organization = Organization::settled(10).await;
+    let mut organization = OrganizationFixture::settled(10).await;
     organization
         .fake
         .keys
@@ -102,10 +103,10 @@ async fn only_those_whose_key_changed_are_triggered() {
 
 #[tokio::test(start_paused = true)]
 async fn all_who_wait_share_one_list_that_began_after_they_asked() {
-    let organization = Organization::settled(100).await;
+    let organization = OrganizationFixture::settled(100).await;
     *organization.fake.delay.lock().unwrap() = Duration::from_secs(5);
     // This read is in progress when the others ask.
-    let first = organization.read_anew(0);
+    let first = organization.read_again(0);
     let (first, others) = tokio::join!(first, async {
         sleep(Duration::from_secs(3)).await;
         organization
@@ -114,7 +115,7 @@ async fn all_who_wait_share_one_list_that_began_after_they_asked() {
             .lock()
             .unwrap()
             .push(key(100, "created meanwhile"));
-        join_all((1..100).map(|id| organization.read_anew(id))).await
+        join_all((1..100).map(|id| organization.read_again(id))).await
     });
     assert_eq!(first.snapshot.unwrap().items.len(), 100);
     assert!(
@@ -127,10 +128,10 @@ async fn all_who_wait_share_one_list_that_began_after_they_asked() {
 
 #[tokio::test(start_paused = true)]
 async fn lists_that_are_asked_for_begin_a_second_apart() {
-    let organization = Organization::settled(1).await;
+    let organization = OrganizationFixture::settled(1).await;
     let start = Instant::now();
     for _ in 0..5 {
-        organization.read_anew(0).await;
+        organization.read_again(0).await;
     }
     assert!(
         (3.9..5.1).contains(&start.elapsed().as_secs_f64()),
@@ -141,9 +142,9 @@ async fn lists_that_are_asked_for_begin_a_second_apart() {
 
 #[tokio::test(start_paused = true)]
 async fn who_waits_learns_of_a_fault_and_keeps_what_was_read_before() {
-    let organization = Organization::settled(2).await;
+    let organization = OrganizationFixture::settled(2).await;
     organization.fake.fail(broken());
-    let latest = organization.read_anew(1).await;
+    let latest = organization.read_again(1).await;
     assert_eq!(latest.fault, Some(broken()));
     assert_eq!(latest.snapshot.unwrap().items.len(), 2);
     let after = organization.observers.hub.ticks.now();
@@ -152,7 +153,7 @@ async fn who_waits_learns_of_a_fault_and_keeps_what_was_read_before() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_is_not_offered_is_asked_for_every_two_minutes_for_all() {
-    let mut organization = Organization::new(100);
+    let mut organization = OrganizationFixture::new(100);
     organization.fake.fail(Fault::Unsupported {
         status: 405,
         message: String::new(),
@@ -178,12 +179,12 @@ async fn a_list_that_is_not_offered_is_asked_for_every_two_minutes_for_all() {
 
 #[tokio::test(start_paused = true)]
 async fn who_waits_does_not_wait_for_an_observer_that_ends() {
-    let organization = Organization::settled(1).await;
+    let organization = OrganizationFixture::settled(1).await;
     *organization.fake.delay.lock().unwrap() = Duration::from_secs(60);
     let ended = AtomicUsize::new(0);
     tokio::join!(
         async {
-            assert_eq!(organization.read_anew(0).await, LatestKeys::default());
+            assert_eq!(organization.read_again(0).await, LatestKeys::default());
             ended.fetch_add(1, Ordering::SeqCst);
         },
         async {
@@ -197,7 +198,7 @@ async fn who_waits_does_not_wait_for_an_observer_that_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_known_costs_nothing_to_ask() {
-    let organization = Organization::settled(3).await;
+    let organization = OrganizationFixture::settled(3).await;
     let known = |of| {
         organization
             .observers

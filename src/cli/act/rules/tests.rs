@@ -1,0 +1,157 @@
+//! Tests of rejections, of the written requests, and of recognized outcomes.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{Request, RequestOutcome, helpful_commands};
+use crate::cli::resource::ObservedResource;
+use crate::decide::names;
+
+fn resource(kind: &str, object: &Value) -> ObservedResource {
+    ObservedResource {
+        kind: kind.to_owned(),
+        meta: serde_json::from_value(object["metadata"].clone()).unwrap(),
+        spec: object["spec"].clone(),
+        status: object["status"].clone(),
+        conditions: serde_json::from_value(object["status"]["conditions"].clone())
+            .unwrap_or_default(),
+    }
+}
+
+fn with_condition(kind: &str, type_: &str, reason: &str) -> Value {
+    let condition = json!({"type": type_, "status": "True", "reason": reason, "message": "it is ep-1",
+        "lastTransitionTime": "2026-01-01T00:00:00Z"});
+    json!({"metadata": {"name": "a", "namespace": "shop", "uid": kind}, "status": {"conditions": [condition]}})
+}
+
+#[test]
+fn what_cannot_work_is_refused() {
+    let paused = json!({"metadata": {"name": "a", "annotations": {names::PAUSED: "true"}}, "status": {"computeID": "ep-1"}});
+    let observing = json!({"metadata": {"name": "a"}, "spec": {"management": "Observe"}, "status": {"computeID": "ep-1"}});
+    let bound = json!({"metadata": {"name": "a"}, "status": {"computeID": "ep-1"}});
+    let ambiguous = with_condition("Compute", "Stalled", "AmbiguousCreate");
+    for (request, object, refused) in [
+        (Request::Restart, &paused, Some("it is paused")),
+        (Request::Restart, &observing, Some("it only observes")),
+        (Request::Restart, &bound, None),
+        (Request::Restart, &ambiguous, Some("it has no compute yet")),
+        (
+            Request::Adopt(None),
+            &bound,
+            Some("it has compute ep-1 already"),
+        ),
+        (
+            Request::Adopt(None),
+            &ambiguous,
+            Some("it has found no compute to adopt"),
+        ),
+        (Request::Adopt(Some("ep-1".to_owned())), &ambiguous, None),
+        (
+            Request::ConfirmDeletion,
+            &bound,
+            Some("it is not being deleted"),
+        ),
+        (
+            Request::NotCreated(vec!["ep-1".to_owned()]),
+            &ambiguous,
+            None,
+        ),
+        (
+            Request::NotCreated(vec!["ep-2".to_owned()]),
+            &ambiguous,
+            Some("ep-2 is not in question"),
+        ),
+        (Request::Resume, &paused, None),
+        (Request::Rotate, &bound, Some("rotate is for ProjectKey")),
+    ] {
+        let description = request
+            .refusal(&resource("Compute", object))
+            .unwrap_or_default();
+        assert!(
+            refused.map_or(description.is_empty(), |text| description.contains(text)),
+            "{request:?}: {description}"
+        );
+    }
+}
+
+#[test]
+fn what_was_said_before_is_said_anew_or_kept() {
+    let object = json!({"metadata": {"name": "a", "annotations": {names::REVOKED_KEYS: "all", names::NOT_CREATED: "ep-2, ep-1"}}});
+    let now = Timestamp::UNIX_EPOCH;
+    let written = |request: &Request, annotation: &str| {
+        request.patch(&resource("ProjectKey", &object), now)["metadata"]["annotations"][annotation]
+            .clone()
+    };
+    assert_eq!(
+        written(
+            &Request::Revoked(vec!["all".to_owned()]),
+            names::REVOKED_KEYS
+        ),
+        "all,"
+    );
+    assert_eq!(
+        written(&Request::Revoked(vec!["7".to_owned()]), names::REVOKED_KEYS),
+        "7"
+    );
+    assert_eq!(
+        written(
+            &Request::NotCreated(vec!["ep-3".to_owned()]),
+            names::NOT_CREATED
+        ),
+        "ep-1,ep-2,ep-3"
+    );
+    assert_eq!(written(&Request::Resume, names::PAUSED), Value::Null);
+}
+
+#[test]
+fn what_is_gone_is_done_only_where_that_was_asked() {
+    let deleting = resource(
+        "Compute",
+        &with_condition("one", "Stalled", "DeletionPaused"),
+    );
+    let another = resource("Compute", &with_condition("another", "Ready", "Available"));
+    for now in [None, Some(&another)] {
+        let done = Request::ConfirmDeletion.outcome(&deleting, &deleting, now);
+        assert_eq!(done, RequestOutcome::Done("deleted".to_owned()));
+        assert!(matches!(
+            Request::Restart.outcome(&deleting, &deleting, now),
+            RequestOutcome::Failed(_)
+        ));
+    }
+    assert!(matches!(
+        Request::ConfirmDeletion.outcome(&deleting, &deleting, Some(&deleting)),
+        RequestOutcome::Waits(_)
+    ));
+}
+
+#[test]
+fn the_commands_that_help_answer_the_reason() {
+    for (reason, command) in [
+        (
+            "AmbiguousCreate",
+            "dbplane not-created -n shop compute/a --compute-id ID,…",
+        ),
+        ("PrimaryExists", "dbplane adopt -n shop compute/a"),
+        (
+            "DeletionPaused",
+            "dbplane confirm-deletion -n shop compute/a",
+        ),
+        ("Refused", "dbplane reconcile -n shop compute/a"),
+    ] {
+        assert_eq!(
+            helpful_commands(&resource(
+                "Compute",
+                &with_condition("a", "Stalled", reason)
+            )),
+            [command],
+            "{reason}"
+        );
+    }
+    assert!(
+        helpful_commands(&resource(
+            "Compute",
+            &with_condition("a", "Ready", "Available")
+        ))
+        .is_empty()
+    );
+}

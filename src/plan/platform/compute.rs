@@ -1,0 +1,109 @@
+//! What a create or a change makes of a compute, and how the plan shows it.
+
+use jiff::Timestamp;
+
+use crate::decide::drift;
+use crate::domain::{
+    Compute, ComputeChange, ComputeState, NameSupport, NewCompute, Settings, Support,
+};
+use crate::plan::steps::FieldChange;
+
+/// The result of a create beside the `others` of its project. Unknown properties have placeholders.
+pub(super) fn created(
+    id: String,
+    project: &str,
+    new: &NewCompute,
+    others: &[Compute],
+    now: Timestamp,
+) -> Compute {
+    let support = Support::among(others);
+    let names = if new.name.is_some() {
+        NameSupport::Kept
+    } else {
+        support.names
+    };
+    let pooled = others.iter().any(|other| other.pooled_host.is_some());
+    Compute {
+        project_id: project.to_owned(),
+        branch_id: new.branch_id.clone(),
+        region: others.first().and_then(|other| other.region.clone()),
+        role: new.role,
+        host: Some(format!("{id}.host-known-once-it-is-made")),
+        pooled_host: pooled.then(|| format!("{id}-pooler.host-known-once-it-is-made")),
+        name: new.name.clone(),
+        current_state: ComputeState::Active,
+        pending_state: None,
+        settings: new.settings.clone(),
+        last_active: None,
+        created_at: Some(now),
+        updated_at: Some(now),
+        started_at: Some(now),
+        support: Support { names, ..support },
+        id,
+    }
+}
+
+/// Applies a change to a compute.
+pub(super) fn apply(compute: &mut Compute, change: &ComputeChange, now: Timestamp) {
+    let interrupts = drift::interrupts(change, compute);
+    apply_settings(&mut compute.settings, &change.settings);
+    if let Some(branch) = &change.branch_id {
+        compute.branch_id = branch.clone();
+    }
+    compute.updated_at = Some(now);
+    if interrupts {
+        compute.started_at = Some(now);
+    }
+}
+
+fn apply_settings(settings: &mut Settings, change: &Settings) {
+    let Settings {
+        min,
+        max,
+        suspend_after,
+        pooler_enabled,
+        pooler_mode,
+        postgres,
+        passwordless_access,
+        disabled,
+    } = change.clone();
+    settings.min = min.or(settings.min);
+    settings.max = max.or(settings.max);
+    settings.suspend_after = suspend_after.or(settings.suspend_after);
+    settings.pooler_enabled = pooler_enabled.or(settings.pooler_enabled);
+    settings.pooler_mode = pooler_mode.or_else(|| settings.pooler_mode.take());
+    settings.passwordless_access = passwordless_access.or(settings.passwordless_access);
+    settings.disabled = disabled.or(settings.disabled);
+    if !postgres.is_empty() {
+        settings.postgres = postgres;
+    }
+}
+
+/// The fields that a change sets, with their values in `before`.
+pub(super) fn changed_fields(change: &ComputeChange, before: Option<&Compute>) -> Vec<FieldChange> {
+    let mut fields = Vec::new();
+    if let Some(branch) = &change.branch_id {
+        fields.push(FieldChange {
+            field: "branchID".to_owned(),
+            before: before.map(|compute| compute.branch_id.clone()),
+            after: branch.clone(),
+        });
+    }
+    let old_settings = before
+        .map(|compute| drift::shown(&compute.settings))
+        .unwrap_or_default();
+    for (field, after) in drift::shown(&change.settings) {
+        let before = old_settings
+            .iter()
+            .find(|(known, _)| *known == field)
+            .map(|(_, value)| value.clone());
+        fields.push(FieldChange {
+            field,
+            before,
+            after,
+        });
+    }
+    // A change sends all database settings, although most stay the same.
+    fields.retain(|field| field.before.as_ref() != Some(&field.after));
+    fields
+}
