@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 
 use crate::support::{ControlPlane, PATIENCE, free_port, wait_until};
-use crate::{KEY, Operator, cluster, declare, platform, until_ready};
+use crate::{KEY, Operator, cluster, declare, platform, until_condition, until_ready};
 
 const REFUSED: &str = "
 apiVersion: dbplane.dev/v1alpha1
@@ -39,7 +39,7 @@ fn said(cluster: &ControlPlane, verb: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn a_report_shows_what_is_wrong_and_status_what_is_left_of_a_budget() {
+async fn a_report_shows_problems_and_status_the_rest_of_a_budget() {
     let (cluster, platform) = (cluster().await, platform().await);
     let debug = format!("127.0.0.1:{}", free_port().unwrap());
     let operator = Operator::start(
@@ -50,30 +50,11 @@ async fn a_report_shows_what_is_wrong_and_status_what_is_left_of_a_budget() {
     operator.until_ready().await;
     declare(&cluster, &platform).await;
     for manifest in [KEY, REFUSED] {
-        cluster
-            .kubectl_with_input(&["apply", "-f", "-"], manifest)
-            .await
-            .unwrap();
+        cluster.apply(manifest).await.unwrap();
     }
     until_ready(&cluster).await;
-    cluster
-        .kubectl(&[
-            "wait",
-            "--timeout=60s",
-            "--for=condition=Ready",
-            "projectkey/ci",
-        ])
-        .await
-        .unwrap();
-    cluster
-        .kubectl(&[
-            "wait",
-            "--timeout=60s",
-            "--for=condition=Stalled",
-            "compute/reports",
-        ])
-        .await
-        .unwrap();
+    until_condition(&cluster, "projectkey/ci", "Ready").await;
+    until_condition(&cluster, "compute/reports", "Stalled").await;
 
     // A second process waits for the lease.
     let standby = Operator::start(&cluster, "standby", &["--leader-elect"]);
@@ -82,15 +63,12 @@ async fn a_report_shows_what_is_wrong_and_status_what_is_left_of_a_budget() {
         .await
         .unwrap();
 
-    reports_tell_what_is_wrong_without_names(&cluster, &operator.metrics).await;
+    a_report_shows_problems_without_names(&cluster, &operator.metrics).await;
     let log_page = format!("http://{debug}/debug/log");
-    status_tells_what_is_left_of_a_budget(
-        &cluster,
-        [&operator.metrics, &standby.metrics, &log_page],
-    );
+    status_shows_the_rest_of_a_budget(&cluster, [&operator.metrics, &standby.metrics, &log_page]);
 }
 
-fn status_tells_what_is_left_of_a_budget(
+fn status_shows_the_rest_of_a_budget(
     cluster: &ControlPlane,
     [metrics, of_standby, log_page]: [&str; 3],
 ) {
@@ -134,7 +112,7 @@ fn status_tells_what_is_left_of_a_budget(
     }
 }
 
-async fn reports_tell_what_is_wrong_without_names(cluster: &ControlPlane, metrics: &str) {
+async fn a_report_shows_problems_without_names(cluster: &ControlPlane, metrics: &str) {
     let report = bugreport(cluster, &["--metrics-url", metrics]);
     let shown = [
         "holder: operator_",
