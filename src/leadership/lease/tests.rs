@@ -106,7 +106,7 @@ fn a_leader_without_answers_leads_no_longer_than_the_last_one_allows() {
     assert_eq!(me.leads_until(), None, "somebody has given it to another");
 }
 
-struct Contender {
+struct Participant {
     candidate: LeaseCandidate,
     /// The offset of its clock from the world's.
     offset: Duration,
@@ -121,7 +121,7 @@ struct Request {
 }
 
 struct World {
-    processes: Vec<Contender>,
+    processes: Vec<Participant>,
     lease: Option<LeaseView>,
     versions: u32,
     /// Requests whose process no longer waits for the answer.
@@ -131,7 +131,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let process = |place: u64| Contender {
+        let process = |place: u64| Participant {
             candidate: LeaseCandidate::new(format!("p{place}")),
             offset: secs(1_000 * place),
             request: None,
@@ -198,7 +198,7 @@ impl World {
     }
 
     fn leaders(&self) -> Vec<&str> {
-        let leads = |process: &&Contender| {
+        let leads = |process: &&Participant| {
             process
                 .candidate
                 .leads_until()
