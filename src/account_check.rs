@@ -88,7 +88,7 @@ fn outcome<T>(read: &Result<Listed<T>, Fault>, of: &str) -> Result<String, Fault
 
 /// The organization and the projects to check.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {
+pub struct CheckScope {
     pub organization: Option<String>,
     /// If empty, the first ones of the list.
     pub projects: Vec<String>,
@@ -102,7 +102,7 @@ const PROJECTS: usize = 5;
 pub async fn check(
     platform: &dyn Platform,
     without_organization: Option<&dyn Platform>,
-    scope: &Scope,
+    scope: &CheckScope,
 ) -> Findings {
     let mut findings = Findings::default();
     let named = platform.list_projects().await;
@@ -157,7 +157,7 @@ pub async fn check(
     findings
 }
 
-fn projects_to_check(scope: &Scope, listed: &Result<Listed<Project>, Fault>) -> Vec<String> {
+fn projects_to_check(scope: &CheckScope, listed: &Result<Listed<Project>, Fault>) -> Vec<String> {
     if !scope.projects.is_empty() {
         return scope.projects.clone();
     }

@@ -18,20 +18,20 @@ use crate::decide::names::LEASE;
 const OPERATOR: &str = "app.kubernetes.io/name=dbplane";
 const MOST_EVENTS: usize = 200;
 
-type Collected = Result<Value, String>;
+type Section = Result<Value, String>;
 
 fn failed(error: kube::Error) -> String {
     explained(&error)
 }
 
-pub async fn versions(client: &Client) -> Collected {
+pub async fn versions(client: &Client) -> Section {
     let server = client.apiserver_version().await.map_err(failed)?;
     Ok(
         json!({"dbplane": env!("CARGO_PKG_VERSION"), "kubernetes": server.git_version, "platform": server.platform}),
     )
 }
 
-pub async fn definitions(client: &Client) -> Collected {
+pub async fn definitions(client: &Client) -> Section {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let mut found = Vec::new();
     for definition in controller::definitions() {
@@ -78,7 +78,7 @@ fn leave_out_false(value: &mut Value) {
     }
 }
 
-pub async fn lease(client: &Client, namespace: &str) -> Collected {
+pub async fn lease(client: &Client, namespace: &str) -> Section {
     let api: Api<Lease> = Api::namespaced(client.clone(), namespace);
     let lease = api
         .get_opt(LEASE)
@@ -95,7 +95,7 @@ pub async fn lease(client: &Client, namespace: &str) -> Collected {
     }))
 }
 
-pub async fn deployments(client: &Client, namespace: &str) -> Collected {
+pub async fn deployments(client: &Client, namespace: &str) -> Section {
     let api: Api<Deployment> = Api::namespaced(client.clone(), namespace);
     let listed = api
         .list(&ListParams::default().labels(OPERATOR))
@@ -130,7 +130,7 @@ fn container(container: &Container) -> Value {
     })
 }
 
-pub async fn pods(client: &Client, namespace: &str) -> Collected {
+pub async fn pods(client: &Client, namespace: &str) -> Section {
     let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
     let listed = api
         .list(&ListParams::default().labels(OPERATOR))
@@ -163,7 +163,7 @@ fn container_status(status: &ContainerStatus) -> Value {
 }
 
 /// The latest events of dbplane's resources, newest first.
-pub async fn events(client: &Client, namespace: Option<&str>) -> Collected {
+pub async fn events(client: &Client, namespace: Option<&str>) -> Section {
     let api: Api<Event> = namespace.map_or_else(
         || Api::all(client.clone()),
         |name| Api::namespaced(client.clone(), name),

@@ -16,7 +16,7 @@ use kube::Client;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use serde::Serialize;
 
-use self::rules::Request;
+use self::rules::ResourceRequest;
 pub use self::rules::helpful_commands;
 use self::targets::{RequestTarget, Targets};
 pub use self::verbs::Verbs;
@@ -127,7 +127,7 @@ struct ResultsDocument {
 /// # Errors
 /// If nothing was changed, or the API server rejected a change.
 pub async fn run(
-    request: &Request,
+    request: &ResourceRequest,
     common: &Common,
     yes: Option<bool>,
     out: &mut impl Write,
@@ -177,7 +177,7 @@ pub async fn run(
 }
 
 /// The reason why the request cannot work, or would be reverted.
-fn refusal(request: &Request, resource: &ObservedResource) -> Option<String> {
+fn refusal(request: &ResourceRequest, resource: &ObservedResource) -> Option<String> {
     if let Some(refusal) = request.refusal(resource) {
         return Some(refusal);
     }
@@ -217,7 +217,7 @@ fn declared_by(resource: &ObservedResource, place: &str, field: &str) -> Option<
 }
 
 /// Asks the user to confirm an action that cannot be undone.
-fn confirm(request: &Request, found: &[RequestTarget], yes: bool) -> Result<(), Error> {
+fn confirm(request: &ResourceRequest, found: &[RequestTarget], yes: bool) -> Result<(), Error> {
     if yes {
         return Ok(());
     }
@@ -250,7 +250,7 @@ fn confirm(request: &Request, found: &[RequestTarget], yes: bool) -> Result<(), 
 }
 
 async fn carry_out(
-    request: &Request,
+    request: &ResourceRequest,
     common: &Common,
     client: &Client,
     target: RequestTarget,

@@ -116,7 +116,7 @@ impl Picture {
     fn needs_person(&self) -> bool {
         match self {
             Self::Fleet(fleet) => !fleet.needs_person.is_empty(),
-            Self::One(page) => page.needs == fleet::ResourceState::NeedsPerson,
+            Self::One(page) => page.needs == fleet::StatusGroup::NeedsPerson,
         }
     }
 

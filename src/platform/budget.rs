@@ -223,12 +223,12 @@ impl Budget {
         loop {
             let changed = self.changed.notified();
             match self.attempt(lane, &mut share) {
-                Admission::Granted => return,
-                Admission::At(instant) => tokio::select! {
+                SlotState::Granted => return,
+                SlotState::At(instant) => tokio::select! {
                     () = sleep_until(instant) => {}
                     () = changed => {}
                 },
-                Admission::AfterOthers => changed.await,
+                SlotState::AfterOthers => changed.await,
             }
         }
     }
@@ -313,11 +313,11 @@ impl Budget {
         }
     }
 
-    fn attempt(&self, lane: usize, share: &mut usize) -> Admission {
+    fn attempt(&self, lane: usize, share: &mut usize) -> SlotState {
         let mut state = self.state();
         if let Some(until) = state.paused_until {
             if Instant::now() < until {
-                return Admission::At(until);
+                return SlotState::At(until);
             }
             state.paused_until = None;
             self.drain();
@@ -325,14 +325,14 @@ impl Budget {
         }
         let outranked = state.waiting[..lane].iter().any(|waiting| *waiting > 0);
         if outranked && state.overtaken[lane] < PATIENCE[lane] {
-            return Admission::AfterOthers;
+            return SlotState::AfterOthers;
         }
         loop {
             let limiter = &self.shares[*share];
             let granted = match limiter.check() {
                 Ok(granted) => granted,
                 Err(refused) => {
-                    return Admission::At(
+                    return SlotState::At(
                         Instant::now() + refused.wait_time_from(limiter.clock().now()),
                     );
                 }
@@ -349,7 +349,7 @@ impl Budget {
                 state.overtaken[lower] = state.overtaken[lower].saturating_add(1);
             }
         }
-        Admission::Granted
+        SlotState::Granted
     }
 
     /// After a pause, requests are sent at the steady rate, without a saved-up burst.
@@ -364,7 +364,7 @@ impl Budget {
     }
 }
 
-enum Admission {
+enum SlotState {
     Granted,
     At(Instant),
     AfterOthers,

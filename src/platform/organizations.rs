@@ -10,10 +10,10 @@ use super::{Budget, Rate};
 
 /// The organizations that the platform has accepted accounts for. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Organizations(Arc<Mutex<HashMap<OrganizationId, Weak<Organization>>>>);
+pub struct Organizations(Arc<Mutex<HashMap<OrganizationKey, Weak<Organization>>>>);
 
 /// A platform and the identifier of one of its organizations.
-type OrganizationId = (String, String);
+type OrganizationKey = (String, String);
 
 /// One organization. Its budget is the greater of the default and the highest limit of its
 /// accounts. Each account also keeps to its own limit.
@@ -43,7 +43,7 @@ impl Organization {
 #[derive(Debug)]
 pub struct OrganizationClaim {
     organizations: Organizations,
-    place: OrganizationId,
+    place: OrganizationKey,
     rate: Rate,
 }
 

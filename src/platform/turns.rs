@@ -39,9 +39,9 @@ struct QueueEntry {
 
 /// A turn. Dropping it gives the turn to the next request.
 #[derive(Debug)]
-pub struct Turn<'a>(&'a Turns);
+pub struct TurnGuard<'a>(&'a Turns);
 
-impl Drop for Turn<'_> {
+impl Drop for TurnGuard<'_> {
     fn drop(&mut self) {
         self.0.state().pass_on();
     }
@@ -66,13 +66,13 @@ impl Drop for QueuedTurn<'_> {
 impl Turns {
     /// Waits for a turn. A request of several namespaces gets it as soon as one of them has its
     /// turn.
-    pub async fn take(&self, party: &Party) -> Turn<'_> {
+    pub async fn take(&self, party: &Party) -> TurnGuard<'_> {
         let (number, mut woken) = {
             let mut state = self.state();
             if !state.taken {
                 state.taken = true;
                 state.last = party.first().cloned().unwrap_or_default();
-                return Turn(self);
+                return TurnGuard(self);
             }
             state.enqueue(party)
         };
@@ -84,7 +84,7 @@ impl Turns {
         // The sender stays in the queue until it is used.
         let _ = (&mut woken).await;
         std::mem::forget(waits);
-        Turn(self)
+        TurnGuard(self)
     }
 
     fn state(&self) -> MutexGuard<'_, QueueState> {

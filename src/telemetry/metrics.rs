@@ -51,7 +51,7 @@ impl Default for Metrics {
         let resources = ResourceMetrics::register(own);
         own.register_collector(Box::new(Arc::clone(&counted)));
         process::register(own, Arc::clone(&leadership));
-        registry.register_collector(Box::new(process::Process));
+        registry.register_collector(Box::new(process::ProcessMetrics));
         registry.register_collector(Box::new(process::Runtime));
         Self {
             registry,

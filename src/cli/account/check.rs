@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use crate::account_check::{self, Findings, KeyKind, Scope};
+use crate::account_check::{self, CheckScope, Findings, KeyKind};
 use crate::api::AccountRef;
 use crate::cli::common::{ClusterArgs, ConnectionError, OutputArgs, WriteError};
 use crate::cli::platform::{Credentials, PlatformArgs, PlatformError, account_ref};
@@ -80,7 +80,7 @@ pub async fn run(args: &CheckArgs, out: &mut impl Write) -> Result<ExitCode, Err
         ),
         None => None,
     };
-    let scope = Scope {
+    let scope = CheckScope {
         organization,
         projects: args.project.clone(),
     };

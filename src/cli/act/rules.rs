@@ -14,7 +14,7 @@ use crate::decide::names;
 
 /// A request to the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum ResourceRequest {
     Restart,
     Rotate,
     /// With the compute to import, or without one for the primary of the branch.
@@ -36,9 +36,9 @@ pub enum RequestOutcome {
     Waits(String),
 }
 
-use Request as A;
+use ResourceRequest as A;
 
-impl Request {
+impl ResourceRequest {
     pub fn verb(&self) -> &'static str {
         match self {
             A::Restart => "restart",
@@ -479,7 +479,7 @@ pub fn helpful_commands(resource: &ObservedResource) -> Vec<String> {
 }
 
 /// True if a request would be accepted now, and resolves a condition of the resource.
-fn helps(request: &Request, resource: &ObservedResource) -> bool {
+fn helps(request: &ResourceRequest, resource: &ObservedResource) -> bool {
     let needs_no_write = matches!(request, A::ConfirmDeletion | A::Resume | A::Revoked(_));
     (needs_no_write || not_writable(resource).is_none())
         && request.refused_kind(&resource.kind).is_none()

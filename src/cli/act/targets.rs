@@ -1,7 +1,7 @@
 //! Finds the resources of a command.
 
 use super::Error;
-use super::rules::Request;
+use super::rules::ResourceRequest;
 use crate::cli::common::{Connected, Scope};
 use crate::cli::resource::{ObservedResource, ResourceKind};
 
@@ -29,7 +29,7 @@ impl Targets {
     /// The resources that the arguments name or select.
     pub async fn find(
         &self,
-        request: &Request,
+        request: &ResourceRequest,
         connected: &Connected,
     ) -> Result<Vec<RequestTarget>, Error> {
         let found = match (
@@ -52,19 +52,22 @@ impl Targets {
             (false, targets) => self.named(request, targets, connected).await?,
         };
         match (request, found.len()) {
-            (Request::Adopt(Some(_)) | Request::NotCreated(_) | Request::Revoked(_), 2..) => {
-                Err(Error::Usage(format!(
-                    "{} with identifiers is for one resource",
-                    request.verb()
-                )))
-            }
+            (
+                ResourceRequest::Adopt(Some(_))
+                | ResourceRequest::NotCreated(_)
+                | ResourceRequest::Revoked(_),
+                2..,
+            ) => Err(Error::Usage(format!(
+                "{} with identifiers is for one resource",
+                request.verb()
+            ))),
             _ => Ok(found),
         }
     }
 
     async fn named(
         &self,
-        request: &Request,
+        request: &ResourceRequest,
         targets: &[String],
         connected: &Connected,
     ) -> Result<Vec<RequestTarget>, Error> {
@@ -91,7 +94,7 @@ impl Targets {
 
     async fn selected(
         &self,
-        request: &Request,
+        request: &ResourceRequest,
         kind: &str,
         connected: &Connected,
     ) -> Result<Vec<RequestTarget>, Error> {
@@ -123,7 +126,7 @@ impl Targets {
     }
 }
 
-fn check(request: &Request, kind: &ResourceKind) -> Result<(), Error> {
+fn check(request: &ResourceRequest, kind: &ResourceKind) -> Result<(), Error> {
     match request.refused_kind(kind.name()) {
         Some(refused) => Err(Error::Usage(refused)),
         None => Ok(()),

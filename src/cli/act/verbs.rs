@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::rules::Request;
+use super::rules::ResourceRequest;
 use super::{Common, Dangerous, Error, run};
 
 macro_rules! help {
@@ -123,27 +123,40 @@ impl Verbs {
     /// If nothing was changed.
     pub async fn execute(self, out: &mut impl Write) -> Result<ExitCode, Error> {
         match self {
-            Self::Restart(common) => run(&Request::Restart, &common, None, out).await,
-            Self::Rotate(common) => run(&Request::Rotate, &common, None, out).await,
-            Self::Pause(common) => run(&Request::Pause, &common, None, out).await,
-            Self::Resume(common) => run(&Request::Resume, &common, None, out).await,
-            Self::Reconcile(common) => run(&Request::Reconcile, &common, None, out).await,
+            Self::Restart(common) => run(&ResourceRequest::Restart, &common, None, out).await,
+            Self::Rotate(common) => run(&ResourceRequest::Rotate, &common, None, out).await,
+            Self::Pause(common) => run(&ResourceRequest::Pause, &common, None, out).await,
+            Self::Resume(common) => run(&ResourceRequest::Resume, &common, None, out).await,
+            Self::Reconcile(common) => run(&ResourceRequest::Reconcile, &common, None, out).await,
             Self::NotCreated(args) => {
-                run(&Request::NotCreated(args.computes), &args.common, None, out).await
+                run(
+                    &ResourceRequest::NotCreated(args.computes),
+                    &args.common,
+                    None,
+                    out,
+                )
+                .await
             }
             Self::Adopt(args) => {
-                confirmed(&Request::Adopt(args.compute_id), &args.dangerous, out).await
+                confirmed(
+                    &ResourceRequest::Adopt(args.compute_id),
+                    &args.dangerous,
+                    out,
+                )
+                .await
             }
             Self::Revoked(args) => {
-                confirmed(&Request::Revoked(args.keys), &args.dangerous, out).await
+                confirmed(&ResourceRequest::Revoked(args.keys), &args.dangerous, out).await
             }
-            Self::ConfirmDeletion(args) => confirmed(&Request::ConfirmDeletion, &args, out).await,
+            Self::ConfirmDeletion(args) => {
+                confirmed(&ResourceRequest::ConfirmDeletion, &args, out).await
+            }
         }
     }
 }
 
 async fn confirmed(
-    request: &Request,
+    request: &ResourceRequest,
     args: &Dangerous,
     out: &mut impl Write,
 ) -> Result<ExitCode, Error> {

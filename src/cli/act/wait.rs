@@ -8,7 +8,7 @@ use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt, watcher};
 use serde::Serialize;
 
-use super::rules::{Request, RequestOutcome};
+use super::rules::{RequestOutcome, ResourceRequest};
 use crate::cli::progress::Progress;
 use crate::cli::resource::{ObservedResource, ResourceKind};
 use crate::cluster::explained;
@@ -58,7 +58,7 @@ impl RequestEnd {
 
 /// A written request.
 pub struct Wait<'a> {
-    pub request: &'a Request,
+    pub request: &'a ResourceRequest,
     pub api: Api<DynamicObject>,
     pub kind: ResourceKind,
     pub before: &'a ObservedResource,

@@ -15,14 +15,14 @@ use crate::telemetry::metrics::BudgetLeft;
 /// What a resource needs, in the words of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum ResourceState {
+pub enum StatusGroup {
     NeedsPerson,
     Waits,
     UnderWay,
     Well,
 }
 
-impl From<Attention> for ResourceState {
+impl From<Attention> for StatusGroup {
     fn from(needs: Attention) -> Self {
         match needs {
             Attention::User => Self::NeedsPerson,
@@ -33,7 +33,7 @@ impl From<Attention> for ResourceState {
     }
 }
 
-impl ResourceState {
+impl StatusGroup {
     pub fn needs(self) -> Attention {
         match self {
             Self::NeedsPerson => Attention::User,
@@ -104,7 +104,7 @@ pub struct AccountLine {
     pub kind: String,
     pub namespace: Option<String>,
     pub name: String,
-    pub state: ResourceState,
+    pub state: StatusGroup,
     pub ready: String,
     pub reason: String,
     pub message: String,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::collect::{FoundOne, OperatorStatus, is_account, last_seen};
-use super::fleet::{AccountLine, ListedResource, ResourceState};
+use super::fleet::{AccountLine, ListedResource, StatusGroup};
 use crate::api::{Condition, Rotation};
 use crate::cli::act;
 use crate::cli::advice;
@@ -21,7 +21,7 @@ use crate::decide::key::due_regularly;
 pub struct ResourcePage {
     pub kind: &'static str,
     pub resource: ListedResource,
-    pub needs: ResourceState,
+    pub needs: StatusGroup,
     pub declared: Value,
     /// The status, without the parts that other fields show and those that only dbplane reads.
     pub there: Value,
@@ -91,12 +91,12 @@ impl ResourcePage {
             not_read,
         } = found;
         let need = resource.need();
-        let state = ResourceState::from(need.what);
+        let state = StatusGroup::from(need.what);
         let reason = need
             .condition
             .and_then(|condition| Reason::of(&condition.reason));
         let advice = match reason {
-            Some(reason) if state != ResourceState::Well => Some(advice::about(reason)),
+            Some(reason) if state != StatusGroup::Well => Some(advice::about(reason)),
             _ => None,
         };
         let of_itself = is_account(&resource.kind).then_some(&resource);

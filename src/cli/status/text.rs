@@ -7,7 +7,7 @@ use anstyle::Style;
 use jiff::Timestamp;
 
 use super::collect::OperatorStatus;
-use super::fleet::{AccountLine, Fleet, ListedResource, ResourceState};
+use super::fleet::{AccountLine, Fleet, ListedResource, StatusGroup};
 use super::page::{ResourcePage, flat};
 use crate::cli::called::program;
 use crate::cli::screen::{HEADING, PLAIN, Table, one_line, style};
@@ -31,9 +31,9 @@ pub fn fleet(fleet: &Fleet, out: &mut impl Write, wide: bool) -> io::Result<()> 
         counts(fleet).write(out, "")?;
     }
     for (state, items) in [
-        (ResourceState::NeedsPerson, &fleet.needs_person),
-        (ResourceState::Waits, &fleet.waits),
-        (ResourceState::UnderWay, &fleet.under_way),
+        (StatusGroup::NeedsPerson, &fleet.needs_person),
+        (StatusGroup::Waits, &fleet.waits),
+        (StatusGroup::UnderWay, &fleet.under_way),
     ] {
         if !items.is_empty() {
             let color = style(state.needs());
@@ -61,12 +61,12 @@ pub fn fleet(fleet: &Fleet, out: &mut impl Write, wide: bool) -> io::Result<()> 
     not_read(&fleet.not_read, out)
 }
 
-fn heading(state: ResourceState) -> &'static str {
+fn heading(state: StatusGroup) -> &'static str {
     match state {
-        ResourceState::NeedsPerson => "Needs a person",
-        ResourceState::Waits => "Waits for time",
-        ResourceState::UnderWay => "Under way",
-        ResourceState::Well => "Well",
+        StatusGroup::NeedsPerson => "Needs a person",
+        StatusGroup::Waits => "Waits for time",
+        StatusGroup::UnderWay => "Under way",
+        StatusGroup::Well => "Well",
     }
 }
 
@@ -101,17 +101,17 @@ fn counts(fleet: &Fleet) -> Table {
         table.row([
             (count.kind.clone(), PLAIN),
             (count.all.to_string(), PLAIN),
-            count_cell(count.needs_person, ResourceState::NeedsPerson),
-            count_cell(count.waits, ResourceState::Waits),
-            count_cell(count.under_way, ResourceState::UnderWay),
-            count_cell(count.well, ResourceState::Well),
+            count_cell(count.needs_person, StatusGroup::NeedsPerson),
+            count_cell(count.waits, StatusGroup::Waits),
+            count_cell(count.under_way, StatusGroup::UnderWay),
+            count_cell(count.well, StatusGroup::Well),
         ]);
     }
     table
 }
 
 /// Only counts other than zero have a color.
-fn count_cell(count: usize, state: ResourceState) -> (String, Style) {
+fn count_cell(count: usize, state: StatusGroup) -> (String, Style) {
     let style = if count == 0 {
         PLAIN
     } else {
@@ -123,12 +123,7 @@ fn count_cell(count: usize, state: ResourceState) -> (String, Style) {
 /// The length of a message that fits on a line beside the other columns.
 const SHORT: usize = 90;
 
-fn listed(
-    items: &[ListedResource],
-    with_namespace: bool,
-    wide: bool,
-    state: ResourceState,
-) -> Table {
+fn listed(items: &[ListedResource], with_namespace: bool, wide: bool, state: StatusGroup) -> Table {
     let mut table = Table::default();
     for item in items {
         let mut cells = Vec::new();
@@ -301,7 +296,7 @@ fn account_row(account: &AccountLine) -> [String; 2] {
 
 fn reason(page: &ResourcePage) -> String {
     match page.needs {
-        ResourceState::Well => String::new(),
+        StatusGroup::Well => String::new(),
         _ => format!(" ({})", page.resource.reason),
     }
 }

@@ -32,9 +32,9 @@ impl Collector for Leads {
 
 /// Uses the standard names of Prometheus client libraries.
 #[derive(Debug)]
-pub(super) struct Process;
+pub(super) struct ProcessMetrics;
 
-impl Collector for Process {
+impl Collector for ProcessMetrics {
     #[cfg(target_os = "linux")]
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), Error> {
         // Without /proc there are no values.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Request, RequestOutcome, helpful_commands};
+use super::{RequestOutcome, ResourceRequest, helpful_commands};
 use crate::cli::resource::ObservedResource;
 use crate::decide::names;
 
@@ -31,38 +31,54 @@ fn what_cannot_work_is_refused() {
     let bound = json!({"metadata": {"name": "a"}, "status": {"computeID": "ep-1"}});
     let ambiguous = with_condition("Compute", "Stalled", "AmbiguousCreate");
     for (request, object, refused) in [
-        (Request::Restart, &paused, Some("it is paused")),
-        (Request::Restart, &observing, Some("it only observes")),
-        (Request::Restart, &bound, None),
-        (Request::Restart, &ambiguous, Some("it has no compute yet")),
+        (ResourceRequest::Restart, &paused, Some("it is paused")),
         (
-            Request::Adopt(None),
+            ResourceRequest::Restart,
+            &observing,
+            Some("it only observes"),
+        ),
+        (ResourceRequest::Restart, &bound, None),
+        (
+            ResourceRequest::Restart,
+            &ambiguous,
+            Some("it has no compute yet"),
+        ),
+        (
+            ResourceRequest::Adopt(None),
             &bound,
             Some("it has compute ep-1 already"),
         ),
         (
-            Request::Adopt(None),
+            ResourceRequest::Adopt(None),
             &ambiguous,
             Some("it has found no compute to adopt"),
         ),
-        (Request::Adopt(Some("ep-1".to_owned())), &ambiguous, None),
         (
-            Request::ConfirmDeletion,
-            &bound,
-            Some("it is not being deleted"),
-        ),
-        (
-            Request::NotCreated(vec!["ep-1".to_owned()]),
+            ResourceRequest::Adopt(Some("ep-1".to_owned())),
             &ambiguous,
             None,
         ),
         (
-            Request::NotCreated(vec!["ep-2".to_owned()]),
+            ResourceRequest::ConfirmDeletion,
+            &bound,
+            Some("it is not being deleted"),
+        ),
+        (
+            ResourceRequest::NotCreated(vec!["ep-1".to_owned()]),
+            &ambiguous,
+            None,
+        ),
+        (
+            ResourceRequest::NotCreated(vec!["ep-2".to_owned()]),
             &ambiguous,
             Some("ep-2 is not in question"),
         ),
-        (Request::Resume, &paused, None),
-        (Request::Rotate, &bound, Some("rotate is for ProjectKey")),
+        (ResourceRequest::Resume, &paused, None),
+        (
+            ResourceRequest::Rotate,
+            &bound,
+            Some("rotate is for ProjectKey"),
+        ),
     ] {
         let description = request
             .refusal(&resource("Compute", object))
@@ -78,29 +94,35 @@ fn what_cannot_work_is_refused() {
 fn what_was_said_before_is_said_anew_or_kept() {
     let object = json!({"metadata": {"name": "a", "annotations": {names::REVOKED_KEYS: "all", names::NOT_CREATED: "ep-2, ep-1"}}});
     let now = Timestamp::UNIX_EPOCH;
-    let written = |request: &Request, annotation: &str| {
+    let written = |request: &ResourceRequest, annotation: &str| {
         request.patch(&resource("ProjectKey", &object), now)["metadata"]["annotations"][annotation]
             .clone()
     };
     assert_eq!(
         written(
-            &Request::Revoked(vec!["all".to_owned()]),
+            &ResourceRequest::Revoked(vec!["all".to_owned()]),
             names::REVOKED_KEYS
         ),
         "all,"
     );
     assert_eq!(
-        written(&Request::Revoked(vec!["7".to_owned()]), names::REVOKED_KEYS),
+        written(
+            &ResourceRequest::Revoked(vec!["7".to_owned()]),
+            names::REVOKED_KEYS
+        ),
         "7"
     );
     assert_eq!(
         written(
-            &Request::NotCreated(vec!["ep-3".to_owned()]),
+            &ResourceRequest::NotCreated(vec!["ep-3".to_owned()]),
             names::NOT_CREATED
         ),
         "ep-1,ep-2,ep-3"
     );
-    assert_eq!(written(&Request::Resume, names::PAUSED), Value::Null);
+    assert_eq!(
+        written(&ResourceRequest::Resume, names::PAUSED),
+        Value::Null
+    );
 }
 
 #[test]
@@ -111,15 +133,15 @@ fn what_is_gone_is_done_only_where_that_was_asked() {
     );
     let another = resource("Compute", &with_condition("another", "Ready", "Available"));
     for now in [None, Some(&another)] {
-        let done = Request::ConfirmDeletion.outcome(&deleting, &deleting, now);
+        let done = ResourceRequest::ConfirmDeletion.outcome(&deleting, &deleting, now);
         assert_eq!(done, RequestOutcome::Done("deleted".to_owned()));
         assert!(matches!(
-            Request::Restart.outcome(&deleting, &deleting, now),
+            ResourceRequest::Restart.outcome(&deleting, &deleting, now),
             RequestOutcome::Failed(_)
         ));
     }
     assert!(matches!(
-        Request::ConfirmDeletion.outcome(&deleting, &deleting, Some(&deleting)),
+        ResourceRequest::ConfirmDeletion.outcome(&deleting, &deleting, Some(&deleting)),
         RequestOutcome::Waits(_)
     ));
 }

@@ -41,14 +41,14 @@ mod tests {
     use super::*;
 
     #[derive(Deserialize)]
-    struct Timed {
+    struct WithTime {
         #[serde(default, deserialize_with = "time")]
         at: Option<Timestamp>,
     }
 
     fn of(value: &Value) -> Option<String> {
         let body = json!({"at": value}).to_string();
-        serde_json::from_str::<Timed>(&body)
+        serde_json::from_str::<WithTime>(&body)
             .unwrap()
             .at
             .map(|at| at.to_string())
@@ -88,6 +88,6 @@ mod tests {
         ] {
             assert_eq!(of(&value), None, "{value}");
         }
-        assert!(serde_json::from_str::<Timed>("{}").unwrap().at.is_none());
+        assert!(serde_json::from_str::<WithTime>("{}").unwrap().at.is_none());
     }
 }
