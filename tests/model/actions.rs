@@ -84,55 +84,26 @@ pub enum Action {
 
 /// All possible actions and the resulting states.
 pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
-    let mut next = Vec::new();
+    attempts(bound, state)
+        .into_iter()
+        .filter_map(|action| Some((action, happen(bound, state, action)?)))
+        .collect()
+}
+
+/// All actions to try in a state. Most of them are impossible in any given one.
+fn attempts(bound: &Bound, state: &State) -> Vec<Action> {
     let exposed = exposed(bound, state);
-    let mut try_all = |actions: &[Action]| {
-        next.extend(
-            actions
-                .iter()
-                .filter_map(|action| Some((*action, happen(bound, state, *action)?))),
-        );
-    };
+    let mut actions = Vec::new();
     for p in 0..state.processes.len() {
-        for i in bound.all() {
-            try_all(&[
-                Action::Carried(p, i),
-                Action::Repeated(p, i),
-                Action::Sent(p, i),
-                Action::AnswerLost(p, i),
-                Action::Refused(p, i),
-                Action::Meddled(p, i, Meddling::Refuses),
-                Action::Meddled(p, i, Meddling::Alters),
-                Action::Meddled(p, i, Meddling::Strips),
-                Action::AnsweredAsBefore(p, i),
-                Action::Delivered(p, i),
-                Action::Pass(p, i),
-            ]);
-        }
-        try_all(&[
-            Action::Reads(p),
-            Action::ReadsWhatWasBefore(p),
-            Action::ReadFails(p),
-            Action::CutOff(p, false),
-            Action::CutOff(p, true),
-            Action::Dies(p, false),
-            Action::Dies(p, true),
-        ]);
-        for id in &exposed {
-            try_all(&[Action::ReadsAllBut(p, *id)]);
-        }
+        actions.extend(bound.all().flat_map(|i| of_resource(p, i)));
+        actions.extend(of_process(p));
+        actions.extend(exposed.iter().map(|id| Action::ReadsAllBut(p, *id)));
     }
-    for number in 0..state.platform.floating.len() {
-        try_all(&[Action::CarriedLate(number)]);
-    }
-    for id in &exposed {
-        try_all(&[Action::Vanishes(*id)]);
-    }
-    try_all(&of_people(bound, state));
-    for what in FORGED {
-        try_all(&[Action::TenantForges(what)]);
-    }
-    try_all(&[
+    actions.extend((0..state.platform.floating.len()).map(Action::CarriedLate));
+    actions.extend(exposed.into_iter().map(Action::Vanishes));
+    actions.extend(of_people(bound, state));
+    actions.extend(FORGED.map(Action::TenantForges));
+    actions.extend([
         Action::ForeignOneAppears,
         Action::LikeOursAppears,
         Action::KeyExchanged,
@@ -142,9 +113,39 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
         Action::Leads,
     ]);
     if state.tick < bound.ticks {
-        try_all(&[Action::Tick]);
+        actions.push(Action::Tick);
     }
-    next
+    actions
+}
+
+/// The actions of process `p` on resource `i`.
+fn of_resource(p: usize, i: usize) -> [Action; 11] {
+    [
+        Action::Carried(p, i),
+        Action::Repeated(p, i),
+        Action::Sent(p, i),
+        Action::AnswerLost(p, i),
+        Action::Refused(p, i),
+        Action::Meddled(p, i, Meddling::Refuses),
+        Action::Meddled(p, i, Meddling::Alters),
+        Action::Meddled(p, i, Meddling::Strips),
+        Action::AnsweredAsBefore(p, i),
+        Action::Delivered(p, i),
+        Action::Pass(p, i),
+    ]
+}
+
+/// The actions of process `p` on all its resources.
+fn of_process(p: usize) -> [Action; 7] {
+    [
+        Action::Reads(p),
+        Action::ReadsWhatWasBefore(p),
+        Action::ReadFails(p),
+        Action::CutOff(p, false),
+        Action::CutOff(p, true),
+        Action::Dies(p, false),
+        Action::Dies(p, true),
+    ]
 }
 
 /// The state after an action; `None` if it is impossible or changes nothing.

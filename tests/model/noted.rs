@@ -60,7 +60,7 @@ impl Noted {
 pub fn note(bound: &Bound, before: &State, state: &mut State, request: &Request) {
     match request {
         Request::Event { text, .. } if text.contains("ep-") => {
-            drop(state.noted.told.insert(text.clone()))
+            state.noted.told.insert(text.clone());
         }
         Request::Patch { resource, .. } | Request::ApplyStatus { resource, .. }
             if bound.is_of_key() || resource.0 == "Compute" =>

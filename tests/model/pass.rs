@@ -9,9 +9,10 @@ use dbplane::controller::object::AccountName;
 use dbplane::controller::state::{AccountEntry, ResourceState};
 use dbplane::decide::Report;
 use dbplane::decide::brake::Window;
+use jiff::Timestamp;
 
 use super::bound::Bound;
-use super::in_memory::{Print, hash};
+use super::in_memory::{Cluster, Print, hash};
 use super::mutation::{MutatedAccounts, MutatedComputes, MutatedKeys, Mutation};
 use super::remote::Remote;
 use super::replay::{self, Answer, Base, Entry, Flight, Pending, Progress, Reached};
@@ -192,12 +193,7 @@ fn proceed(
         wrote,
         keys,
         reached,
-    } = match base.resource.0 {
-        "Compute" => replay::run::<MutatedComputes>(&base, &tape, now, reachable),
-        "ProjectKey" => replay::run::<MutatedKeys>(&base, &tape, now, reachable),
-        "Account" => replay::run::<MutatedAccounts<Account>>(&base, &tape, now, reachable),
-        _ => replay::run::<MutatedAccounts<ClusterAccount>>(&base, &tape, now, reachable),
-    };
+    } = run(&base, &tape, now, reachable);
     let process = &state.processes[p];
     // Without the brake, and with a fixed account, a pass changes only the state of its own
     // resource.
@@ -246,6 +242,21 @@ fn proceed(
         Reached::End(Err(_)) => {}
     }
     after
+}
+
+/// Replays the pass of the resource's kind.
+fn run(
+    base: &Print<Base>,
+    tape: &[Entry],
+    now: Timestamp,
+    reachable: Option<&Cluster>,
+) -> Progress {
+    match base.resource.0 {
+        "Compute" => replay::run::<MutatedComputes>(base, tape, now, reachable),
+        "ProjectKey" => replay::run::<MutatedKeys>(base, tape, now, reachable),
+        "Account" => replay::run::<MutatedAccounts<Account>>(base, tape, now, reachable),
+        _ => replay::run::<MutatedAccounts<ClusterAccount>>(base, tape, now, reachable),
+    }
 }
 
 impl After {

@@ -121,83 +121,91 @@ fn told(state: &State, id: &str) -> bool {
 
 /// The input of the promises. Objects left to users count as theirs.
 fn world(bound: &Bound, state: &State) -> World {
-    let left = |resource: &Resource| state.noted.orphaned.contains(resource);
-    let made_for = |of: Option<&Resource>| {
-        let of = of.filter(|resource| !left(resource));
-        of.map_or(Maker::SomebodyElse, |of| {
-            Maker::Operator(Some(name_of(of).to_owned()))
-        })
-    };
-    let keys_left = left(&bound.resource(0));
-    let made_by = |foreign: bool| {
-        if foreign || keys_left {
-            Maker::SomebodyElse
-        } else {
-            Maker::Operator(None)
-        }
-    };
-    let told = |id: u8| told(state, &format!("ep-{id}"));
-    let gone = |of: Option<&Resource>| of.is_some_and(|of| !state.cluster.objects.contains_key(of));
-    let computes = state.platform.computes.iter();
-    let keys = state.platform.keys.iter();
-    let of = |kind: &str| {
-        let kind = kind.to_owned();
-        state
-            .cluster
-            .objects
-            .iter()
-            .filter(move |((this, _), _)| *this == kind)
-            .map(|(_, stored)| stored)
-    };
     let resources = state
         .processes
         .iter()
         .flat_map(|process| process.resources.values());
-    let key_of = |secret: &Secret| {
-        let held = secret.data.as_ref()?.get("api-key")?;
-        let live = state
-            .platform
-            .keys
-            .keys()
-            .find(|id| secret_of(**id).as_bytes() == held.0.as_slice());
-        live.map(|id| i64::from(*id))
-    };
     World {
-        computes: computes
-            .map(|(id, it)| LiveCompute {
-                id: format!("ep-{id}"),
-                made_by: made_for(
-                    it.made_for
-                        .as_ref()
-                        .filter(|_| !state.noted.overlooked.contains(id)),
-                ),
-                late: it.late || it.twin || gone(it.made_for.as_ref()) && told(*id),
-            })
-            .collect(),
-        keys: keys
-            .map(|(id, it)| LiveKey {
-                id: (*id).into(),
-                name: it.name.clone(),
-                made_by: made_by(it.foreign),
-            })
-            .collect(),
-        resources: of("Compute")
+        computes: live_computes(state),
+        keys: live_keys(bound, state),
+        resources: of_kind(state, "Compute")
             .map(|stored| bound_compute(bound, stored))
             .collect(),
-        project_keys: of("ProjectKey")
+        project_keys: of_kind(state, "ProjectKey")
             .map(|stored| recorded_key(bound, stored))
             .collect(),
         key_secrets: state
             .cluster
             .secrets
             .iter()
-            .map(|(name, secret)| (name.clone(), key_of(secret)))
+            .map(|(name, secret)| (name.clone(), key_in(state, secret)))
             .collect(),
         known_keys: resources
             .filter_map(|resource| Some(resource.key.unsaved.as_ref()?.key.name.clone()))
             .collect(),
         ..World::default()
     }
+}
+
+fn live_computes(state: &State) -> Vec<LiveCompute> {
+    let made_by = |id: &u8, made_for: Option<&Resource>| match made_for {
+        Some(resource) if !is_left_to_users(state, resource) => {
+            if state.noted.overlooked.contains(id) {
+                Maker::SomebodyElse
+            } else {
+                Maker::Operator(Some(name_of(resource).to_owned()))
+            }
+        }
+        _ => Maker::SomebodyElse,
+    };
+    let gone = |of: Option<&Resource>| of.is_some_and(|of| !state.cluster.objects.contains_key(of));
+    let computes = state.platform.computes.iter();
+    computes
+        .map(|(id, it)| {
+            let name = format!("ep-{id}");
+            LiveCompute {
+                made_by: made_by(id, it.made_for.as_ref()),
+                late: it.late || it.twin || gone(it.made_for.as_ref()) && told(state, &name),
+                id: name,
+            }
+        })
+        .collect()
+}
+
+fn live_keys(bound: &Bound, state: &State) -> Vec<LiveKey> {
+    let are_left = is_left_to_users(state, &bound.resource(0));
+    let keys = state.platform.keys.iter();
+    keys.map(|(id, it)| LiveKey {
+        id: (*id).into(),
+        name: it.name.clone(),
+        made_by: if it.foreign || are_left {
+            Maker::SomebodyElse
+        } else {
+            Maker::Operator(None)
+        },
+    })
+    .collect()
+}
+
+fn is_left_to_users(state: &State, resource: &Resource) -> bool {
+    state.noted.orphaned.contains(resource)
+}
+
+fn of_kind<'a>(state: &'a State, kind: &'a str) -> impl Iterator<Item = &'a Print<Stored>> {
+    state
+        .cluster
+        .objects
+        .iter()
+        .filter(move |((this, _), _)| *this == kind)
+        .map(|(_, stored)| stored)
+}
+
+/// The id of the valid key that a Secret holds.
+fn key_in(state: &State, secret: &Secret) -> Option<i64> {
+    let held = secret.data.as_ref()?.get("api-key")?;
+    let mut live = state.platform.keys.keys();
+    let id = live.find(|id| secret_of(**id).as_bytes() == held.0.as_slice())?;
+    Some(i64::from(*id))
 }
 
 /// A Compute with its record.

@@ -167,6 +167,42 @@ pub struct Left {
     pub cut_offs: u8,
 }
 
+impl Left {
+    fn of(bound: &Bound) -> Self {
+        Self {
+            lost: bound.lost,
+            repeated: bound.repeated,
+            refused: bound.refused,
+            slow: bound.slow,
+            crashes: bound.crashes,
+            foreign: bound.foreign,
+            lagging: bound.lagging,
+            partial: bound.partial,
+            vanishing: bound.vanishing,
+            deletions: bound.deletions,
+            confirmations: if bound.is_braked() {
+                bound.deletions
+            } else {
+                0
+            },
+            exchanges: bound.exchanges,
+            account_deletions: u8::from(bound.account_deletion),
+            late_accounts: u8::from(bound.primaries),
+            forgeries: bound.forgeries,
+            admissions: bound.admissions,
+            replacements: bound.replacements,
+            older: bound.older,
+            copies: bound.copies,
+            named: bound.named,
+            policies: bound.policies,
+            moves: bound.moves,
+            meddled: bound.meddled,
+            alike: bound.alike,
+            cut_offs: bound.cut_offs,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Hash)]
 pub struct State {
     pub tick: u8,
@@ -217,37 +253,7 @@ impl State {
             processes: vec![Arc::new(process(bound, &cluster, 0))],
             cluster: Arc::new(cluster),
             begun: 1,
-            left: Left {
-                lost: bound.lost,
-                repeated: bound.repeated,
-                refused: bound.refused,
-                slow: bound.slow,
-                crashes: bound.crashes,
-                foreign: bound.foreign,
-                lagging: bound.lagging,
-                partial: bound.partial,
-                vanishing: bound.vanishing,
-                deletions: bound.deletions,
-                confirmations: if bound.is_braked() {
-                    bound.deletions
-                } else {
-                    0
-                },
-                exchanges: bound.exchanges,
-                account_deletions: u8::from(bound.account_deletion),
-                late_accounts: u8::from(bound.primaries),
-                forgeries: bound.forgeries,
-                admissions: bound.admissions,
-                replacements: bound.replacements,
-                older: bound.older,
-                copies: bound.copies,
-                named: bound.named,
-                policies: bound.policies,
-                moves: bound.moves,
-                meddled: bound.meddled,
-                alike: bound.alike,
-                cut_offs: bound.cut_offs,
-            },
+            left: Left::of(bound),
             exported: None,
             noted: Noted::default(),
             deletions: Vec::new(),
