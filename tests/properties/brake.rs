@@ -92,7 +92,7 @@ impl Outcome {
                         ask.remove(&number);
                     }
                     Err(Refusal::Slowed { ask: next, .. }) => {
-                        drop(ask.insert(number, next.as_second().max(now + 1)))
+                        ask.insert(number, next.as_second().max(now + 1));
                     }
                     Err(refusal) => drop(outcome.paused.insert(number, (now, refusal))),
                 }

@@ -1,8 +1,10 @@
 //! Sets of read replicas under random edits, deletions, releases and faults. In the end there are
 //! as many Computes as declared, and as many computes.
 
+mod outages;
+mod steps;
+
 use dbplane::api::{Compute, ReadReplicaSet};
-use dbplane::controller::object::Managed;
 use dbplane_simulator::world::Profile;
 use kube::ResourceExt;
 use kube::core::object::HasStatus;
@@ -16,7 +18,6 @@ use super::faults::{Fault, Hit, faults};
 use super::history::{Access, Event, History, profile};
 use super::in_memory::Resource;
 use super::injector::{Injected, Times};
-use super::reports::{assert_named, logged};
 use super::run::Run;
 use super::simulation::PROJECT;
 use super::watching::history;
@@ -87,6 +88,22 @@ impl Declared {
 struct Course<'a> {
     run: Run<'a>,
     declared: Declared,
+}
+
+impl<'a> Course<'a> {
+    /// Declares a set with this many replicas.
+    fn begin(history: &'a History, replicas: u32) -> Self {
+        let mut course = Self {
+            run: Run::prepared(history),
+            declared: Declared {
+                replicas,
+                branch: 0,
+                size: 0,
+            },
+        };
+        course.declare(course.declared);
+        course
+    }
 }
 
 impl Course<'_> {
@@ -203,15 +220,7 @@ fn plays(profile: Profile, deeds: &[(Deed, u16)], faults: Vec<Hit>) -> Result<()
         deletes_per_minute: 1000,
         ..history(&[], false)
     };
-    let mut course = Course {
-        run: Run::prepared(&history),
-        declared: Declared {
-            replicas: 2,
-            branch: 0,
-            size: 0,
-        },
-    };
-    course.declare(course.declared);
+    let mut course = Course::begin(&history, 2);
     course.run.go_on(5)?;
     for (deed, seconds) in deeds {
         course.happen(*deed);
@@ -230,115 +239,13 @@ proptest! {
     }
 }
 
-/// Edits of the set while the platform is unavailable.
-fn change() -> impl Strategy<Value = Deed> {
-    prop_oneof![
-        1 => (1..5_u32).prop_map(Deed::Scale),
-        2 => (0..2_u8).prop_map(Deed::Branch),
-        2 => (0..3_u8).prop_map(Deed::Resize),
-    ]
-}
-
-/// The platform answers every request with this fault.
-const OUTAGES: [Fault; 5] = [
-    Fault::Refused(401),
-    Fault::Refused(429),
-    Fault::Refused(503),
-    Fault::Unreachable,
-    Fault::Huge,
-];
-
-impl Course<'_> {
-    /// Specs of the named replicas that exist and are not being deleted.
-    fn specs(&self, names: &[Resource]) -> Vec<Value> {
-        let simulation = self.run.simulation.lock();
-        let there = names
-            .iter()
-            .filter_map(|name| simulation.cluster.get::<Compute>(&name.1));
-        there
-            .filter(|it| it.metadata.deletion_timestamp.is_none())
-            .map(|it| json!(it.spec))
-            .collect()
-    }
-
-    fn ready(&self) -> u32 {
-        let set = self
-            .run
-            .simulation
-            .lock()
-            .cluster
-            .get::<ReadReplicaSet>("reads")
-            .unwrap();
-        set.status().unwrap().ready_replicas
-    }
-}
-
-/// Without observations, no replica changes, and only surplus replicas are deleted.
-fn unseen(outage: &Fault, deeds: &[(Deed, u16)]) -> Result<(), String> {
-    let history = History {
-        deletes_per_minute: 1000,
-        ..history(&[], false)
-    };
-    let mut course = Course {
-        run: Run::prepared(&history),
-        declared: Declared {
-            replicas: 3,
-            branch: 0,
-            size: 0,
-        },
-    };
-    course.declare(course.declared);
-    course.run.go_on(300)?;
-    let replicas = course.replicas();
-    let before = course.specs(&replicas);
-    let mut fewest = 3;
-    for at in ["Get *", "Post *", "Patch *", "Delete *"] {
-        course
-            .run
-            .inject(at, Times::Always, Injected::Fault(outage.clone()));
-    }
-    course.run.go_on(300)?;
-    if (course.ready(), before.len()) != (0, 3) {
-        return Err(format!("{} of {} are ready", course.ready(), before.len()));
-    }
-    for (deed, seconds) in deeds {
-        course.happen(*deed);
-        fewest = fewest.min(course.declared.replicas);
-        course.run.go_on(*seconds)?;
-        let left = course.specs(&replicas);
-        if left.len() < fewest as usize || left.iter().any(|spec| *spec != before[0]) {
-            return Err(format!("{fewest} of them are declared at least: {left:#?}"));
-        }
-    }
-    course.run.without_injected_faults();
-    course.run.settle()?;
-    course.kept()
-}
-
-proptest! {
-    #![proptest_config(config(16))]
-
-    #[test]
-    fn a_set_that_cannot_be_seen_loses_nothing(outage in prop::sample::select(&OUTAGES[..]), deeds in prop::collection::vec((change(), 30..200_u16), 1..5)) {
-        unseen(&outage, &deeds).map_err(TestCaseError::fail)?;
-    }
-}
-
 /// The account refers to another platform, which refuses creates. No existing replica is deleted or
 /// changed, whatever is declared.
 #[test]
 fn the_replicas_of_a_set_stay_on_their_platform() {
     for anew in [false, true] {
         let history = history(&[], false);
-        let mut course = Course {
-            run: Run::prepared(&history),
-            declared: Declared {
-                replicas: 2,
-                branch: 0,
-                size: 0,
-            },
-        };
-        course.declare(course.declared);
+        let mut course = Course::begin(&history, 2);
         course.run.go_on(300).unwrap();
         let live = |course: &Course| -> Vec<_> {
             let computes = course.run.simulation.lock().world.console_computes(None);
@@ -368,168 +275,5 @@ fn the_replicas_of_a_set_stay_on_their_platform() {
         }
         course.run.settle().unwrap();
         course.kept().unwrap();
-    }
-}
-
-/// Names of the replicas after a set grew from two to three, with this snag at a request.
-fn grows_with(at: &'static str, snag: Injected) -> Vec<String> {
-    let history = history(&[], false);
-    let mut course = Course {
-        run: Run::prepared(&history),
-        declared: Declared {
-            replicas: 2,
-            branch: 0,
-            size: 0,
-        },
-    };
-    course.declare(course.declared);
-    course.run.go_on(300).unwrap();
-    course.run.inject(at, Times::Once, snag);
-    course.declare(Declared {
-        replicas: 3,
-        ..course.declared
-    });
-    course.run.go_on(300).unwrap();
-    course.kept().unwrap();
-    course
-        .replicas()
-        .into_iter()
-        .map(|(_, name)| name)
-        .collect()
-}
-
-#[test]
-fn a_replica_whose_creation_is_not_answered_is_created_once() {
-    for fault in [
-        Fault::Cut,
-        Fault::Refused(500),
-        Fault::Refused(409),
-        Fault::Denied,
-        Fault::Unreachable,
-    ] {
-        let found = grows_with(
-            "creation of Compute reads-2",
-            Injected::Fault(fault.clone()),
-        );
-        assert_eq!(found, ["reads-0", "reads-1", "reads-2"], "{fault:?}");
-    }
-}
-
-/// The name is taken just before the create, so the set uses the next one.
-#[test]
-fn a_name_that_somebody_has_taken_is_left_to_them() {
-    let taken = |simulation: &mut super::simulation::Simulation| {
-        let spec = json!({"accountRef": {"name": "prod"}, "projectID": PROJECT, "branchID": "b1", "type": "ReadOnly"});
-        let now = simulation.now;
-        simulation
-            .cluster
-            .create(&("Compute", "reads-2".to_owned()), &spec, &json!({}), now);
-    };
-    let found = grows_with("creation of Compute reads-2", Injected::Meanwhile(taken));
-    assert_eq!(found, ["reads-0", "reads-1", "reads-3"]);
-}
-
-/// A set that is being deleted with `--cascade=orphan` must not adopt an orphaned replica again.
-#[test]
-fn a_set_that_goes_adopts_nothing() {
-    let history = history(&[], false);
-    let mut course = Course {
-        run: Run::prepared(&history),
-        declared: Declared {
-            replicas: 1,
-            branch: 0,
-            size: 0,
-        },
-    };
-    course.declare(course.declared);
-    course.run.go_on(300).unwrap();
-    let deleted = |simulation: &mut super::simulation::Simulation| {
-        let held = json!({"metadata": {"finalizers": ["orphan"]}});
-        simulation.cluster.edit(&set(), &held);
-        let now = simulation.now;
-        simulation.cluster.delete(&set(), now);
-    };
-    course.run.inject(
-        "read of ReadReplicaSet reads",
-        Times::Once,
-        Injected::Meanwhile(deleted),
-    );
-    course.edit(0, json!({"ownerReferences": null}));
-    course.run.go_on(300).unwrap();
-    let replica = course
-        .run
-        .simulation
-        .lock()
-        .cluster
-        .get::<Compute>("reads-0")
-        .unwrap();
-    assert_eq!(replica.owner_references(), [], "it is nobody's");
-    assert!(replica.meta_observed().ready);
-}
-
-#[test]
-fn what_is_done_with_a_replica_is_told_and_logged() {
-    let history = history(&[], false);
-    let mut course = Course {
-        run: Run::prepared(&history),
-        declared: Declared {
-            replicas: 1,
-            branch: 0,
-            size: 0,
-        },
-    };
-    let log = logged(|| {
-        course.declare(course.declared);
-        course.run.told_after(300, |_| ());
-        for (deed, expected) in [
-            (
-                Deed::Scale(2),
-                &["reads ReplicaCreated: Created Compute reads-1"][..],
-            ),
-            (
-                Deed::Resize(1),
-                &[
-                    "reads ReplicaChanged: Changed Compute reads-0 as the template says",
-                    "reads ReplicaChanged: Changed Compute reads-1 as the template says",
-                ],
-            ),
-            (
-                Deed::ReplicaOrphaned(1),
-                &["reads ReplicaAdopted: Compute reads-1 belongs to this set now"],
-            ),
-            (
-                Deed::ReplicaReleased(1),
-                &[
-                    "reads ReplicaReleased: Compute reads-1 does not belong to this set any more",
-                    "reads ReplicaCreated: Created Compute reads-2",
-                ],
-            ),
-            (
-                Deed::Scale(1),
-                &["reads ReplicaDeleted: Deleted Compute reads-0"],
-            ),
-        ] {
-            course.happen(deed);
-            let told = course.run.told_after(300, |_| ());
-            let told: Vec<_> = told
-                .iter()
-                .filter(|text| text.starts_with("reads "))
-                .collect();
-            assert_eq!(told, expected, "{deed:?}");
-        }
-    });
-    for (event, action) in [
-        ("Created", "create"),
-        ("Changed", "change"),
-        ("Adopted", "adopt"),
-        ("Released", "release"),
-        ("Deleted", "delete"),
-    ] {
-        assert_named(
-            &log,
-            &format!(" event=\"Replica{event}\""),
-            action,
-            &[" replica=\"reads-"],
-        );
     }
 }
