@@ -91,7 +91,7 @@ impl World {
         id: &str,
         org_id: Option<&str>,
     ) -> Result<&Project, Refusal> {
-        self.reach(caller, id, self.projects.get(&id.to_owned()), org_id)
+        self.reach(caller, id, self.projects.get(id), org_id)
     }
 
     /// Like `reach_project`, for a project that may be absent.

@@ -9,7 +9,7 @@ use super::config::{ComputeRequest, parse_json};
 use super::connections::Access;
 use super::errors::Refusal;
 use super::message::Reply;
-use super::model::{Branch, Operation, Origin, Reach};
+use super::model::{Branch, Operation, Origin, Project, Reach};
 use super::restoring::check_point;
 use super::shapes::{BranchShape, ComputeShape, OperationShape};
 use super::{Context, Profile, World};
@@ -37,28 +37,56 @@ struct BranchAttributes {
 impl BranchAttributes {
     /// Removes the attributes that only the public profile knows.
     fn of(self, profile: Profile) -> Self {
-        match profile.obeys() {
-            true => Self {
+        if profile.obeys() {
+            Self {
                 name: self.name,
                 parent_id: self.parent_id,
                 protected: self.protected,
                 ..Self::default()
-            },
-            false => self,
+            }
+        } else {
+            self
         }
     }
 
-    /// The parent and the origin of a branch. A branch of a schema alone has no parent.
-    fn lineage(self, parent: Option<String>) -> (Option<String>, Origin) {
-        let parent = parent.filter(|_| self.init_source.as_deref() != Some("schema-only"));
-        (
-            parent,
-            Origin {
+    /// The id of the parent, which is the default branch if none is named.
+    fn parent(&self, project: &Project) -> Result<Option<String>, Refusal> {
+        let named = self.parent_id.clone().filter(|id| !id.is_empty());
+        let Some(parent) = named else {
+            return Ok(project.default_branch().map(|branch| branch.id.clone()));
+        };
+        if project.branches.contains_key(&parent) {
+            Ok(Some(parent))
+        } else {
+            Err(Refusal::Absent { what: "branch" })
+        }
+    }
+
+    /// The new branch. A branch of a schema alone has no parent.
+    fn branch(
+        self,
+        project: &Project,
+        parent: Option<String>,
+        id: String,
+        now: Timestamp,
+    ) -> Result<Branch, Refusal> {
+        let new = Branch::new(id, now);
+        let has_parent = self.init_source.as_deref() != Some("schema-only");
+        let mut branch = Branch {
+            protected: self.protected,
+            name: self.name.unwrap_or_else(|| new.name.clone()),
+            parent: if has_parent { parent } else { None },
+            origin: Origin {
                 lsn: self.parent_lsn,
                 timestamp: self.parent_timestamp,
                 source: self.init_source,
             },
-        )
+            ..new
+        };
+        if let Some(at) = self.expires_at {
+            branch.expiry = Some(expiry(project, &branch, at, now)?);
+        }
+        Ok(branch)
     }
 }
 
@@ -73,24 +101,14 @@ struct CreatedBranch<'a> {
 
 impl World {
     pub(super) fn create_branch(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
-        let request: BranchRequest = match context.request.body.is_empty() {
-            true => BranchRequest::default(),
-            false => parse_json(&context.request.body)?,
+        let request = if context.request.body.is_empty() {
+            BranchRequest::default()
+        } else {
+            parse_json(&context.request.body)?
         };
         let project = self.project(context)?;
         let attributes = request.branch.of(self.profile);
-        let root = || project.default_branch().map(|branch| branch.id.clone());
-        let parent = attributes
-            .parent_id
-            .clone()
-            .filter(|id| !id.is_empty())
-            .or_else(root);
-        if parent
-            .as_ref()
-            .is_some_and(|parent| !project.branches.contains_key(parent))
-        {
-            return Err(Refusal::Absent { what: "branch" });
-        }
+        let parent = attributes.parent(project)?;
         check_point(
             attributes.parent_lsn.as_deref(),
             attributes.parent_timestamp,
@@ -99,16 +117,7 @@ impl World {
         let id = self.head.generator.branch_id();
         let project = self.project(context)?;
         let project_id = project.id.clone();
-        let mut branch = Branch {
-            protected: attributes.protected,
-            ..Branch::new(id.clone(), context.now)
-        };
-        branch.name = attributes.name.clone().unwrap_or(branch.name);
-        let expires_at = attributes.expires_at;
-        (branch.parent, branch.origin) = attributes.lineage(parent);
-        branch.expiry = expires_at
-            .map(|at| expiry(project, &branch, at, context.now))
-            .transpose()?;
+        let branch = attributes.branch(project, parent, id.clone(), context.now)?;
         if let Some(project) = self.projects.get_mut(&project_id) {
             project.branches.insert(id.clone(), branch);
         }
@@ -118,16 +127,26 @@ impl World {
             self.remove_branch(&project_id, &id);
             self.forget_operations(&project_id, first_operation);
         })?;
+        self.created_branch(&project_id, &id, &operations, context.now)
+    }
+
+    fn created_branch(
+        &self,
+        project_id: &str,
+        id: &str,
+        operations: &[Operation],
+        now: Timestamp,
+    ) -> Result<Reply, Refusal> {
         let project = self
             .projects
-            .get(&project_id)
+            .get(project_id)
             .ok_or(Refusal::Absent { what: "project" })?;
         let branch = project
             .branches
-            .get(&id)
+            .get(id)
             .ok_or(Refusal::Absent { what: "branch" })?;
         let computes = self
-            .computes_of(&project_id)
+            .computes_of(project_id)
             .filter(|compute| compute.config.branch_id == id);
         Ok(Reply::created(&CreatedBranch {
             branch: self.branch_shape(project, branch),
@@ -136,7 +155,7 @@ impl World {
                 .collect(),
             operations: operations
                 .iter()
-                .map(|operation| self.operation_shape(operation, context.now))
+                .map(|operation| self.operation_shape(operation, now))
                 .collect(),
             access: self.access(project, branch),
         }))
@@ -190,7 +209,7 @@ impl World {
     /// Removes a branch and its computes.
     pub(super) fn remove_branch(&mut self, project_id: &str, branch_id: &str) {
         self.take_out_computes(project_id, |compute| compute.config.branch_id == branch_id);
-        if let Some(project) = self.projects.get_mut(&project_id.to_owned()) {
+        if let Some(project) = self.projects.get_mut(project_id) {
             project.branches.remove(branch_id);
         }
     }

@@ -61,7 +61,7 @@ impl World {
     ) -> Result<(ComputeKey, Vec<Operation>), Refusal> {
         let project = self
             .projects
-            .get(&project_id.to_owned())
+            .get(project_id)
             .ok_or(Refusal::Absent { what: "project" })?;
         let (branch_id, kind) = request.identity(self.profile)?;
         self.check_place(project, &branch_id, kind == ComputeKind::ReadWrite)?;

@@ -297,7 +297,7 @@ impl World {
         let now = self.now;
         let project = self
             .projects
-            .get_mut(&id.to_owned())
+            .get_mut(id)
             .ok_or(Refusal::Absent { what: "project" })?;
         project.owner = to;
         project.updated_at = now;

@@ -29,7 +29,7 @@ impl World {
     /// Moves a project to the deleted ones before its deletion, and removes its computes. Their
     /// pending steps are dropped.
     pub(super) fn keep_for_recovery(&mut self, id: &str, now: Timestamp) {
-        let Some(project) = self.projects.get(&id.to_owned()).cloned() else {
+        let Some(project) = self.projects.get(id).cloned() else {
             return;
         };
         let keys: Vec<_> = self

@@ -1,5 +1,6 @@
 //! A map that records its changed entries, so that only those are written to the state file.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::ops::RangeBounds;
 
@@ -21,14 +22,22 @@ impl<K: Ord + Clone, V> Default for Tracked<K, V> {
 }
 
 impl<K: Ord + Clone, V> Tracked<K, V> {
-    pub fn get(&self, key: &K) -> Option<&V> {
+    pub fn get<Q>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+        Q: Ord + ?Sized,
+    {
         self.entries.get(key)
     }
 
     /// Mutable access to an entry; marks it as changed.
-    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+    pub fn get_mut<Q>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+        Q: Ord + ToOwned<Owned = K> + ?Sized,
+    {
         let entry = self.entries.get_mut(key)?;
-        self.touched.insert(key.clone());
+        self.touched.insert(key.to_owned());
         Some(entry)
     }
 
