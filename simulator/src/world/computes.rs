@@ -1,16 +1,22 @@
 //! The calls on computes.
 
+pub mod agenda;
+pub mod config;
+pub mod lifecycle;
+pub mod sizes;
+pub mod updates;
+
 use jiff::Timestamp;
 
-use super::config::{ComputeRequest, Rules};
-use super::errors::Refusal;
-use super::lifecycle::work_done;
-use super::message::Reply;
-use super::model::{Action, Compute, ComputeConfig, ComputeKind, Operation, Project, State};
-use super::settings::ConflictScope;
-use super::shapes::{ComputeAndOperations, ComputeList, OneCompute};
-use super::updates::{Course, Difference, course};
-use super::{ComputeKey, Context, Profile, World};
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Reply;
+use crate::world::api::shapes::{ComputeAndOperations, ComputeList, OneCompute};
+use crate::world::computes::config::{ComputeRequest, Rules};
+use crate::world::computes::lifecycle::work_done;
+use crate::world::computes::updates::{Course, Difference, course};
+use crate::world::model::{Action, Compute, ComputeConfig, ComputeKind, Operation, Project, State};
+use crate::world::setup::settings::ConflictScope;
+use crate::world::{ComputeKey, Context, Profile, World};
 
 const ABSENT: Refusal = Refusal::Absent { what: "endpoint" };
 

@@ -1,15 +1,18 @@
 //! The calls on API keys.
 
+pub mod ring;
+pub mod secret;
+
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::access::{OrganizationAction, owned_by};
-use super::config::parse_json;
-use super::errors::Refusal;
-use super::message::Reply;
-use super::model::{Key, Reach};
-use super::shapes::{CreatedKey, Creator, ListedKey, RevokedKey, Stamp};
-use super::{Context, Profile, World};
+use crate::world::api::access::{OrganizationAction, owned_by};
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Reply;
+use crate::world::api::shapes::{CreatedKey, Creator, ListedKey, RevokedKey, Stamp};
+use crate::world::computes::config::parse_json;
+use crate::world::model::{Key, Reach};
+use crate::world::{Context, Profile, World};
 
 const LONGEST_NAME: usize = 64;
 

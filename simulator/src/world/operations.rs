@@ -2,15 +2,15 @@
 
 use jiff::Timestamp;
 
-use super::errors::Refusal;
-use super::message::Reply;
-use super::model::{Compute, ComputeSettings, Operation, State};
-use super::paging::{self, Limit};
-use super::shapes::{
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Reply;
+use crate::world::api::paging::{self, Limit};
+use crate::world::api::shapes::{
     ComputeMore, ComputeShape, Cursor, Group, Hosts, OneOperation, OperationList, OperationShape,
     OperationStatus, Stamp,
 };
-use super::{Context, Profile, World};
+use crate::world::model::{Compute, ComputeSettings, Operation, State};
+use crate::world::{Context, Profile, World};
 
 const LIMIT: Limit = Limit {
     default: 1000,

@@ -1,23 +1,26 @@
 //! The calls on projects.
 
+pub mod attributes;
+pub mod recovery;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::access::{outside, owned_by};
-use super::config::{ComputeRequest, initial_range};
-use super::connections::Access;
-use super::errors::Refusal;
-use super::message::Reply;
-use super::model::{Branch, ComputeDefaults, Database, Maintenance, Owner, Project, Reach};
-use super::paging::{self, Limit};
-use super::project_attributes::ProjectRequest;
-use super::shapes::{
+use crate::world::api::access::{outside, owned_by};
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Reply;
+use crate::world::api::paging::{self, Limit};
+use crate::world::api::shapes::{
     BranchShape, ComputeShape, Cursor, EndpointDefaults, OneProject, OperationShape, ProjectList,
     ProjectListMore, ProjectMore, ProjectSettings, ProjectShape, ProjectUsage, Stamp,
 };
-use super::{Context, Profile, World};
+use crate::world::branches::connections::Access;
+use crate::world::computes::config::{ComputeRequest, initial_range};
+use crate::world::model::{Branch, ComputeDefaults, Database, Maintenance, Owner, Project, Reach};
+use crate::world::projects::attributes::ProjectRequest;
+use crate::world::{Context, Profile, World};
 
 const LIMIT: Limit = Limit {
     default: 10,

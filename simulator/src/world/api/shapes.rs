@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
-use super::model::{Action, ComputeKind, ComputeSettings, Key, MaintenanceWindow, State};
-use super::sizes::Size;
+use crate::world::computes::sizes::Size;
+use crate::world::model::{Action, ComputeKind, ComputeSettings, Key, MaintenanceWindow, State};
 
 /// A time as the API writes it: UTC, whole seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp(pub Timestamp);
+pub(in crate::world) struct Stamp(pub Timestamp);
 
 impl std::fmt::Display for Stamp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -27,7 +27,7 @@ impl Serialize for Stamp {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ComputeShape<'a> {
+pub(in crate::world) struct ComputeShape<'a> {
     pub id: &'a str,
     pub host: &'a str,
     pub project_id: &'a str,
@@ -55,7 +55,7 @@ pub(super) struct ComputeShape<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ComputeMore<'a> {
+pub(in crate::world) struct ComputeMore<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<&'a str>,
     pub creation_source: &'a str,
@@ -75,35 +75,35 @@ pub(super) struct ComputeMore<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Hosts<'a> {
+pub(in crate::world) struct Hosts<'a> {
     pub read_write_host: &'a str,
     pub read_write_pooled_host: String,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Group {
+pub(in crate::world) struct Group {
     pub size: u32,
     pub computes: [(); 0],
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ComputeList<'a> {
+pub(in crate::world) struct ComputeList<'a> {
     pub endpoints: Vec<ComputeShape<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct OneCompute<'a> {
+pub(in crate::world) struct OneCompute<'a> {
     pub endpoint: ComputeShape<'a>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ComputeAndOperations<'a> {
+pub(in crate::world) struct ComputeAndOperations<'a> {
     pub endpoint: ComputeShape<'a>,
     pub operations: Vec<OperationShape<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct OperationShape<'a> {
+pub(in crate::world) struct OperationShape<'a> {
     pub id: &'a str,
     pub project_id: &'a str,
     pub branch_id: &'a str,
@@ -121,7 +121,7 @@ pub(super) struct OperationShape<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum OperationStatus {
+pub(in crate::world) enum OperationStatus {
     Scheduling,
     Running,
     Finished,
@@ -133,24 +133,24 @@ pub(super) enum OperationStatus {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct OperationList<'a> {
+pub(in crate::world) struct OperationList<'a> {
     pub operations: Vec<OperationShape<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pagination: Option<Cursor>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct OneOperation<'a> {
+pub(in crate::world) struct OneOperation<'a> {
     pub operation: OperationShape<'a>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Cursor {
+pub(in crate::world) struct Cursor {
     pub cursor: String,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ProjectShape<'a> {
+pub(in crate::world) struct ProjectShape<'a> {
     pub id: &'a str,
     pub name: &'a str,
     pub platform_id: &'a str,
@@ -168,7 +168,7 @@ pub(super) struct ProjectShape<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ProjectMore<'a> {
+pub(in crate::world) struct ProjectMore<'a> {
     pub owner_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub org_id: Option<&'a str>,
@@ -192,14 +192,14 @@ pub(super) struct ProjectMore<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct EndpointDefaults {
+pub(in crate::world) struct EndpointDefaults {
     pub autoscaling_limit_min_cu: Size,
     pub autoscaling_limit_max_cu: Size,
     pub suspend_timeout_seconds: i64,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ProjectSettings<'a> {
+pub(in crate::world) struct ProjectSettings<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maintenance_window: Option<&'a MaintenanceWindow>,
     #[serde(flatten)]
@@ -208,7 +208,7 @@ pub(super) struct ProjectSettings<'a> {
 
 /// Fields of a single project that list items lack.
 #[derive(Debug, Serialize)]
-pub(super) struct ProjectUsage {
+pub(in crate::world) struct ProjectUsage {
     pub active_time_seconds: u64,
     pub compute_time_seconds: u64,
     pub written_data_bytes: u64,
@@ -219,14 +219,14 @@ pub(super) struct ProjectUsage {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ProjectList<'a> {
+pub(in crate::world) struct ProjectList<'a> {
     pub projects: Vec<ProjectShape<'a>>,
     #[serde(flatten)]
     pub more: Option<ProjectListMore>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ProjectListMore {
+pub(in crate::world) struct ProjectListMore {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pagination: Option<Cursor>,
     pub applications: BTreeMap<String, ()>,
@@ -234,12 +234,12 @@ pub(super) struct ProjectListMore {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct OneProject<'a> {
+pub(in crate::world) struct OneProject<'a> {
     pub project: ProjectShape<'a>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct BranchShape<'a> {
+pub(in crate::world) struct BranchShape<'a> {
     pub id: &'a str,
     pub project_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -273,13 +273,13 @@ pub(super) struct BranchShape<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct BranchAndOperations<'a> {
+pub(in crate::world) struct BranchAndOperations<'a> {
     pub branch: BranchShape<'a>,
     pub operations: Vec<OperationShape<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct BranchList<'a> {
+pub(in crate::world) struct BranchList<'a> {
     pub branches: Vec<BranchShape<'a>>,
     pub annotations: BTreeMap<String, ()>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -287,7 +287,7 @@ pub(super) struct BranchList<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct BranchCursor {
+pub(in crate::world) struct BranchCursor {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     pub sort_by: String,
@@ -295,20 +295,20 @@ pub(super) struct BranchCursor {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct OneBranch<'a> {
+pub(in crate::world) struct OneBranch<'a> {
     pub branch: BranchShape<'a>,
     pub annotation: Annotation<'a>,
 }
 
 /// Annotations are not simulated; this is the annotation of a branch that has none.
 #[derive(Debug, Serialize)]
-pub(super) struct Annotation<'a> {
+pub(in crate::world) struct Annotation<'a> {
     pub object: AnnotatedObject<'a>,
     pub value: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct AnnotatedObject<'a> {
+pub(in crate::world) struct AnnotatedObject<'a> {
     #[serde(rename = "type")]
     pub kind: &'static str,
     pub id: &'a str,
@@ -349,7 +349,7 @@ impl From<&Key> for CreatedKey {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ListedKey<'a> {
+pub(in crate::world) struct ListedKey<'a> {
     pub id: i64,
     pub name: &'a str,
     pub created_at: Stamp,
@@ -362,14 +362,14 @@ pub(super) struct ListedKey<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Creator<'a> {
+pub(in crate::world) struct Creator<'a> {
     pub id: &'a str,
     pub name: &'a str,
     pub image: &'static str,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct RevokedKey<'a> {
+pub(in crate::world) struct RevokedKey<'a> {
     pub id: i64,
     pub name: &'a str,
     pub created_at: Stamp,

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::Profile;
-use super::sizes::SizeFault;
+use crate::world::Profile;
+use crate::world::computes::sizes::SizeFault;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Refusal {
@@ -168,7 +168,7 @@ impl Refusal {
         }
     }
 
-    pub(super) fn body(&self, profile: Profile, request_id: &str) -> Vec<u8> {
+    pub(in crate::world) fn body(&self, profile: Profile, request_id: &str) -> Vec<u8> {
         let written = match profile {
             Profile::Default | Profile::Public => serde_json::to_vec(&PublicBody {
                 request_id,

@@ -1,8 +1,8 @@
 //! The console's lists of projects with their branches, and of operations.
 
-use super::World;
-use super::model::{Action, Operation, Project};
-use super::shapes::{OperationStatus, Stamp};
+use crate::world::World;
+use crate::world::api::shapes::{OperationStatus, Stamp};
+use crate::world::model::{Action, Operation, Project};
 
 /// A project as the console shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl World {
             id: project.id.clone(),
             name: project.name.clone(),
             owner: project.owner.id().to_owned(),
-            of_organization: matches!(project.owner, super::model::Owner::Organization(_)),
+            of_organization: matches!(project.owner, crate::world::model::Owner::Organization(_)),
             region_id: project.region_id.clone(),
             pg_version: project.pg_version,
             created_at: Stamp(project.created_at).to_string(),

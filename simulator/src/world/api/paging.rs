@@ -1,12 +1,12 @@
 //! Cursors and limits of lists. A cursor is opaque to clients: the position in the list as
 //! hexadecimal.
 
-use super::errors::Refusal;
-use super::message::Request;
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Request;
 
 /// The default and the maximum of items on a page.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limit {
+pub(in crate::world) struct Limit {
     pub default: usize,
     pub max: usize,
 }
@@ -28,7 +28,7 @@ impl Limit {
 }
 
 /// The decoded cursor of the request.
-pub(super) fn cursor(request: &Request) -> Result<Option<String>, Refusal> {
+pub(in crate::world) fn cursor(request: &Request) -> Result<Option<String>, Refusal> {
     let Some(sealed) = request.query_value("cursor") else {
         return Ok(None);
     };
@@ -36,12 +36,12 @@ pub(super) fn cursor(request: &Request) -> Result<Option<String>, Refusal> {
 }
 
 /// The refusal of a cursor that this list did not produce.
-pub(super) fn invalid_cursor() -> Refusal {
+pub(in crate::world) fn invalid_cursor() -> Refusal {
     Refusal::invalid("cursor is not valid")
 }
 
 /// Encodes a position as a cursor.
-pub(super) fn seal(position: &str) -> String {
+pub(in crate::world) fn seal(position: &str) -> String {
     position.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 

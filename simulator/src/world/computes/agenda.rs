@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::ComputeKey;
+use crate::world::ComputeKey;
 
 /// The next event of each compute, in order of time. Changed computes are stale until they are
 /// planned again.

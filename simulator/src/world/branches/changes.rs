@@ -3,11 +3,11 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Deserializer};
 
-use super::config::parse_json;
-use super::errors::Refusal;
-use super::message::Reply;
-use super::model::{Branch, Expiry, Project};
-use super::{Context, World};
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Reply;
+use crate::world::computes::config::parse_json;
+use crate::world::model::{Branch, Expiry, Project};
+use crate::world::{Context, World};
 
 /// `PATCH .../branches/{branch}`; unknown attributes are ignored.
 #[derive(Debug, Default, Deserialize)]
@@ -33,7 +33,10 @@ fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 }
 
 impl World {
-    pub(super) fn update_branch(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+    pub(in crate::world) fn update_branch(
+        &mut self,
+        context: &Context<'_>,
+    ) -> Result<Reply, Refusal> {
         let change: BranchChange = parse_json(&context.request.body)?;
         let (project, branch) = self.branch(context)?;
         let expiry = match change.branch.expires_at {
@@ -48,7 +51,10 @@ impl World {
         })
     }
 
-    pub(super) fn set_default_branch(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+    pub(in crate::world) fn set_default_branch(
+        &mut self,
+        context: &Context<'_>,
+    ) -> Result<Reply, Refusal> {
         let id = self.project(context)?.id.clone();
         self.branch(context)?;
         if let Some(project) = self.projects.get_mut(&id) {
@@ -78,7 +84,7 @@ impl World {
     }
 
     /// Deletes expired branches, except those that cannot be deleted any more.
-    pub(super) fn expire_branches(&mut self) {
+    pub(in crate::world) fn expire_branches(&mut self) {
         let over = |branch: &&Branch| {
             branch
                 .expiry
@@ -106,7 +112,7 @@ impl World {
 }
 
 /// An expiration at this time.
-pub(super) fn expiry(
+pub(in crate::world) fn expiry(
     project: &Project,
     branch: &Branch,
     at: Timestamp,

@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::model::{ComputeKind, MaintenanceWindow, Role};
-use super::secret::Token;
-use super::settings::Settings;
-use super::sizes::{Plan, Range};
+use crate::world::computes::sizes::{Plan, Range};
+use crate::world::keys::secret::Token;
+use crate::world::model::{ComputeKind, MaintenanceWindow, Role};
+use crate::world::setup::settings::Settings;
 
 /// A declared world. Unknown fields are rejected.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -143,7 +143,7 @@ pub struct WorldFileError {
     pub message: String,
 }
 
-pub(super) fn fault<T>(
+pub(in crate::world) fn fault<T>(
     path: impl Into<String>,
     message: impl Into<String>,
 ) -> Result<T, WorldFileError> {
@@ -154,7 +154,7 @@ pub(super) fn fault<T>(
 }
 
 impl WorldFile {
-    /// Parses a world file. [`super::World::new`] checks the references in it.
+    /// Parses a world file. [`crate::world::World::new`] checks the references in it.
     pub fn parse(yaml: &str) -> Result<Self, WorldFileError> {
         let mut found = None;
         let outcome = serde_saphyr::with_deserializer_from_str(yaml, |deserializer| {

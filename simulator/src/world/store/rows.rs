@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
-use super::model::{Compute, Key, Operation, Project};
-use super::{Head, Profile, World};
+use crate::world::model::{Compute, Key, Operation, Project};
+use crate::world::{Head, Profile, World};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Table {
@@ -131,7 +131,9 @@ impl World {
     pub fn redact_path(&self, path: &str) -> String {
         const LONGEST_ID: usize = 60;
         let shown = |segment: &str| match segment.len() > LONGEST_ID
-            || self.keys.is_token(&super::message::decode(segment))
+            || self
+                .keys
+                .is_token(&crate::world::api::message::decode(segment))
         {
             true => "(hidden)".to_owned(),
             false => segment.to_owned(),
@@ -140,7 +142,7 @@ impl World {
     }
 
     /// An empty world.
-    pub(super) fn bare(profile: Profile) -> Self {
+    pub(in crate::world) fn bare(profile: Profile) -> Self {
         Self {
             profile,
             head: Head::default(),

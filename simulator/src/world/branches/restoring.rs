@@ -4,11 +4,11 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::config::parse_json;
-use super::errors::Refusal;
-use super::message::Reply;
-use super::model::{Action, Branch, Expiry, Operation, Origin, Project, State};
-use super::{ComputeKey, Context, World};
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Reply;
+use crate::world::computes::config::parse_json;
+use crate::world::model::{Action, Branch, Expiry, Operation, Origin, Project, State};
+use crate::world::{ComputeKey, Context, World};
 
 /// `POST .../branches/{branch}/restore`; unknown attributes are ignored.
 #[derive(Debug, Default, Deserialize)]
@@ -54,7 +54,7 @@ impl RestoreRequest {
 }
 
 /// Refuses two points in time, and one in the future.
-pub(super) fn check_point(
+pub(in crate::world) fn check_point(
     lsn: Option<&str>,
     at: Option<Timestamp>,
     now: Timestamp,
@@ -69,7 +69,10 @@ pub(super) fn check_point(
 }
 
 impl World {
-    pub(super) fn restore_branch(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+    pub(in crate::world) fn restore_branch(
+        &mut self,
+        context: &Context<'_>,
+    ) -> Result<Reply, Refusal> {
         let request: RestoreRequest = parse_json(&context.request.body)?;
         let (project, branch) = self.branch(context)?;
         request.check(project, branch, context.now)?;

@@ -3,11 +3,11 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use super::errors::Refusal;
-use super::message::Reply;
-use super::model::{Compute, DeletedProject, Project, Reach, State};
-use super::shapes::{BranchShape, ProjectShape};
-use super::{Context, World};
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Reply;
+use crate::world::api::shapes::{BranchShape, ProjectShape};
+use crate::world::model::{Compute, DeletedProject, Project, Reach, State};
+use crate::world::{Context, World};
 
 const KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
 
@@ -19,7 +19,7 @@ struct RecoveredProject<'a> {
 
 impl World {
     /// Ordered by id.
-    pub(super) fn recoverable_projects(&self) -> Vec<&Project> {
+    pub(in crate::world) fn recoverable_projects(&self) -> Vec<&Project> {
         let all = self.head.deleted_projects.values();
         all.filter(|deleted| deleted.recoverable_until > self.now)
             .map(|deleted| &deleted.project)
@@ -28,7 +28,7 @@ impl World {
 
     /// Moves a project to the deleted ones before its deletion, and removes its computes. Their
     /// pending steps are dropped.
-    pub(super) fn keep_for_recovery(&mut self, id: &str, now: Timestamp) {
+    pub(in crate::world) fn keep_for_recovery(&mut self, id: &str, now: Timestamp) {
         let Some(project) = self.projects.get(id).cloned() else {
             return;
         };
@@ -56,7 +56,10 @@ impl World {
         self.head.deleted_projects.insert(id.to_owned(), deleted);
     }
 
-    pub(super) fn recover_project(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+    pub(in crate::world) fn recover_project(
+        &mut self,
+        context: &Context<'_>,
+    ) -> Result<Reply, Refusal> {
         let id = &context.ids.project;
         let org_id = context.request.query_value("org_id");
         let found = self

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use super::Profile;
+use crate::world::Profile;
 
 /// A size in compute units (CU), stored as quarters so that sizes compare exactly: 0.25 CU is 1, 56
 /// CU is 224.
@@ -187,7 +187,7 @@ pub fn judge(min: f64, max: f64, plan: Plan, profile: Profile) -> Result<Range, 
 }
 
 /// True if the plan allows this range.
-pub(super) fn fits_plan(range: Range, plan: Plan, profile: Profile) -> bool {
+pub(in crate::world) fn fits_plan(range: Range, plan: Plan, profile: Profile) -> bool {
     match (profile.obeys(), plan) {
         // By the specification: up to 1 GB, no configurable size and no autoscaling.
         (true, Plan::Free) => range == Range::fixed(Size::SMALLEST),

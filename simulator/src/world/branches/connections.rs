@@ -3,12 +3,12 @@
 
 use serde::Serialize;
 
-use super::errors::Refusal;
-use super::message::Reply;
-use super::model::{Branch, Compute, ComputeKind, Database, Project};
-use super::operations::pooled_host;
-use super::shapes::Stamp;
-use super::{Context, World};
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Reply;
+use crate::world::api::shapes::Stamp;
+use crate::world::model::{Branch, Compute, ComputeKind, Database, Project};
+use crate::world::operations::pooled_host;
+use crate::world::{Context, World};
 
 const PASSWORD: &str = "simulated";
 
@@ -38,7 +38,7 @@ struct RoleList<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct DatabaseShape<'a> {
+pub(in crate::world) struct DatabaseShape<'a> {
     id: u32,
     branch_id: &'a str,
     name: &'a str,
@@ -48,7 +48,7 @@ pub(super) struct DatabaseShape<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct RoleShape<'a> {
+pub(in crate::world) struct RoleShape<'a> {
     branch_id: &'a str,
     name: &'a str,
     /// Only in the answer to a creation.
@@ -60,7 +60,7 @@ pub(super) struct RoleShape<'a> {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct ConnectionShape<'a> {
+pub(in crate::world) struct ConnectionShape<'a> {
     connection_uri: String,
     connection_parameters: ConnectionParameters<'a>,
 }
@@ -76,7 +76,7 @@ struct ConnectionParameters<'a> {
 
 /// The databases, roles and connection URIs in the answer to a branch creation.
 #[derive(Debug, Serialize)]
-pub(super) struct Access<'a> {
+pub(in crate::world) struct Access<'a> {
     databases: [DatabaseShape<'a>; 1],
     roles: [RoleShape<'a>; 1],
     connection_uris: Vec<ConnectionShape<'a>>,
@@ -84,7 +84,11 @@ pub(super) struct Access<'a> {
 
 impl World {
     /// The database and role of a new branch, with its connection URI if it has a compute.
-    pub(super) fn access<'a>(&'a self, project: &'a Project, branch: &'a Branch) -> Access<'a> {
+    pub(in crate::world) fn access<'a>(
+        &'a self,
+        project: &'a Project,
+        branch: &'a Branch,
+    ) -> Access<'a> {
         let role = RoleShape {
             password: Some(PASSWORD),
             ..role(project, branch)
@@ -106,7 +110,10 @@ impl World {
         of_branch.max_by_key(|compute| compute.kind == ComputeKind::ReadWrite)
     }
 
-    pub(super) fn get_connection_uri(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+    pub(in crate::world) fn get_connection_uri(
+        &self,
+        context: &Context<'_>,
+    ) -> Result<Reply, Refusal> {
         let project = self.project(context)?;
         let request = context.request;
         let required = |name: &str| {
@@ -144,27 +151,39 @@ impl World {
         }))
     }
 
-    pub(super) fn list_branch_databases(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+    pub(in crate::world) fn list_branch_databases(
+        &self,
+        context: &Context<'_>,
+    ) -> Result<Reply, Refusal> {
         let (project, branch) = self.branch(context)?;
         Ok(Reply::ok(&DatabaseList {
             databases: [database(project, branch)],
         }))
     }
 
-    pub(super) fn list_branch_roles(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+    pub(in crate::world) fn list_branch_roles(
+        &self,
+        context: &Context<'_>,
+    ) -> Result<Reply, Refusal> {
         let (project, branch) = self.branch(context)?;
         Ok(Reply::ok(&RoleList {
             roles: [role(project, branch)],
         }))
     }
 
-    pub(super) fn reveal_password(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+    pub(in crate::world) fn reveal_password(
+        &self,
+        context: &Context<'_>,
+    ) -> Result<Reply, Refusal> {
         self.branch(context)?;
         Ok(Reply::ok(&RolePassword { password: PASSWORD }))
     }
 
     /// Databases are always empty.
-    pub(super) fn get_branch_schema(&self, context: &Context<'_>) -> Result<Reply, Refusal> {
+    pub(in crate::world) fn get_branch_schema(
+        &self,
+        context: &Context<'_>,
+    ) -> Result<Reply, Refusal> {
         let (project, _) = self.branch(context)?;
         let name = context.request.query_value("db_name");
         match name.ok_or_else(|| Refusal::invalid("db_name is required"))? == project.database.name

@@ -4,23 +4,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use super::config::{ComputeRequest, Rules, SUSPEND_RANGE};
-use super::errors::Refusal;
-use super::file::{
-    DeclaredBranch, DeclaredCompute, DeclaredKey, DeclaredKeyKind, DeclaredOrganization,
-    DeclaredProject, DeclaredUser, WorldFile, WorldFileError, fault,
-};
-use super::ids::Generator;
-use super::model::{
+use crate::world::api::errors::Refusal;
+use crate::world::api::routes::is_path_id;
+use crate::world::computes::config::{ComputeRequest, Rules, SUSPEND_RANGE};
+use crate::world::computes::sizes::judge;
+use crate::world::model::{
     Branch, ComputeDefaults, ComputeKind, Database, Key, Maintenance, Organization, Owner, Project,
     Reach, Role, State, User,
 };
-use super::projects::{
+use crate::world::projects::{
     DEFAULT_PG_VERSION, DEFAULT_PLATFORM, DEFAULT_PROVISIONER, DEFAULT_REGION, DEFAULT_SIZE_LIMIT,
 };
-use super::routes::is_path_id;
-use super::sizes::judge;
-use super::{Profile, World};
+use crate::world::setup::file::{
+    DeclaredBranch, DeclaredCompute, DeclaredKey, DeclaredKeyKind, DeclaredOrganization,
+    DeclaredProject, DeclaredUser, WorldFile, WorldFileError, fault,
+};
+use crate::world::store::ids::Generator;
+use crate::world::{Profile, World};
 
 impl World {
     /// The world that a file declares, at time `now`. All generated values derive from `seed`.
@@ -171,7 +171,7 @@ impl World {
     }
 
     /// The organization or user with this id.
-    pub(super) fn owner(&self, id: &str) -> Option<Owner> {
+    pub(in crate::world) fn owner(&self, id: &str) -> Option<Owner> {
         match (
             self.head.organizations.contains_key(id),
             self.head.users.contains_key(id),
@@ -261,7 +261,7 @@ impl World {
 }
 
 /// The recorded creator of the organization's keys; only administrators can create keys.
-pub(super) fn administrator(organization: &Organization) -> Option<String> {
+pub(in crate::world) fn administrator(organization: &Organization) -> Option<String> {
     organization
         .members
         .iter()

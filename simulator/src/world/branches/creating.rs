@@ -4,15 +4,15 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::branch_changes::expiry;
-use super::config::{ComputeRequest, parse_json};
-use super::connections::Access;
-use super::errors::Refusal;
-use super::message::Reply;
-use super::model::{Branch, Operation, Origin, Project, Reach};
-use super::restoring::check_point;
-use super::shapes::{BranchShape, ComputeShape, OperationShape};
-use super::{Context, Profile, World};
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Reply;
+use crate::world::api::shapes::{BranchShape, ComputeShape, OperationShape};
+use crate::world::branches::changes::expiry;
+use crate::world::branches::connections::Access;
+use crate::world::branches::restoring::check_point;
+use crate::world::computes::config::{ComputeRequest, parse_json};
+use crate::world::model::{Branch, Operation, Origin, Project, Reach};
+use crate::world::{Context, Profile, World};
 
 /// `POST .../branches`; unknown attributes are ignored.
 #[derive(Debug, Default, Deserialize)]
@@ -100,7 +100,10 @@ struct CreatedBranch<'a> {
 }
 
 impl World {
-    pub(super) fn create_branch(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+    pub(in crate::world) fn create_branch(
+        &mut self,
+        context: &Context<'_>,
+    ) -> Result<Reply, Refusal> {
         let request = if context.request.body.is_empty() {
             BranchRequest::default()
         } else {
@@ -181,7 +184,10 @@ impl World {
         Ok(operations)
     }
 
-    pub(super) fn delete_branch(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+    pub(in crate::world) fn delete_branch(
+        &mut self,
+        context: &Context<'_>,
+    ) -> Result<Reply, Refusal> {
         let project = self.project(context)?;
         // As with computes, the public API answers a deletion of an absent branch without a body.
         let Some(branch) = project.branches.get(&context.ids.branch) else {
@@ -207,7 +213,7 @@ impl World {
     }
 
     /// Removes a branch and its computes.
-    pub(super) fn remove_branch(&mut self, project_id: &str, branch_id: &str) {
+    pub(in crate::world) fn remove_branch(&mut self, project_id: &str, branch_id: &str) {
         self.take_out_computes(project_id, |compute| compute.config.branch_id == branch_id);
         if let Some(project) = self.projects.get_mut(project_id) {
             project.branches.remove(branch_id);

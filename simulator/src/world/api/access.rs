@@ -2,12 +2,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::World;
-use super::errors::Refusal;
-use super::message::Request;
-use super::model::{Key, Owner, Project, Reach, Role};
-use super::secret::Token;
-use super::settings::OrgIdPlace;
+use crate::world::World;
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Request;
+use crate::world::keys::secret::Token;
+use crate::world::model::{Key, Owner, Project, Reach, Role};
+use crate::world::setup::settings::OrgIdPlace;
 
 /// The last use of a key is recorded to the minute, so that requests do not each write the state
 /// file.
@@ -15,14 +15,14 @@ const USE_RESOLUTION_SECONDS: i64 = 60;
 
 /// The key behind a request.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Caller {
+pub(in crate::world) struct Caller {
     pub key_id: i64,
     pub reach: Reach,
 }
 
 /// The caller's relation to an organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(in crate::world) enum Standing {
     /// A personal key of an administrator.
     Admin,
     /// A personal key of a member.
@@ -37,7 +37,7 @@ pub(super) enum Standing {
 
 /// Actions on an organization itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OrganizationAction {
+pub(in crate::world) enum OrganizationAction {
     /// Create or revoke keys of the organization or of one of its projects.
     ManageKeys,
     ListKeys,
@@ -46,7 +46,7 @@ pub(super) enum OrganizationAction {
 }
 
 impl World {
-    pub(super) fn authenticate(&mut self, request: &Request) -> Result<Caller, Refusal> {
+    pub(in crate::world) fn authenticate(&mut self, request: &Request) -> Result<Caller, Refusal> {
         let token = request
             .authorization
             .as_ref()
@@ -85,7 +85,7 @@ impl World {
 
     /// The project, if the caller may access it. `org_id` is the organization that the request
     /// names.
-    pub(super) fn reach_project(
+    pub(in crate::world) fn reach_project(
         &self,
         caller: &Caller,
         id: &str,
@@ -95,7 +95,7 @@ impl World {
     }
 
     /// Like `reach_project`, for a project that may be absent.
-    pub(super) fn reach<'a>(
+    pub(in crate::world) fn reach<'a>(
         &self,
         caller: &Caller,
         id: &str,
@@ -142,7 +142,7 @@ impl World {
         }
     }
 
-    pub(super) fn role(&self, organization: &str, user: &str) -> Option<Role> {
+    pub(in crate::world) fn role(&self, organization: &str, user: &str) -> Option<Role> {
         self.head
             .organizations
             .get(organization)?
@@ -151,7 +151,7 @@ impl World {
             .copied()
     }
 
-    pub(super) fn standing(&self, caller: &Caller, organization: &str) -> Standing {
+    pub(in crate::world) fn standing(&self, caller: &Caller, organization: &str) -> Standing {
         match &caller.reach {
             Reach::Personal { user } => match self.role(organization, user) {
                 Some(Role::Admin) => Standing::Admin,
@@ -169,7 +169,7 @@ impl World {
     }
 
     /// Refuses an action that the caller may not perform on the organization.
-    pub(super) fn allow(
+    pub(in crate::world) fn allow(
         &self,
         caller: &Caller,
         organization: &str,
@@ -190,7 +190,7 @@ impl World {
     }
 
     /// The user of a personal key; other keys are refused.
-    pub(super) fn person<'a>(&self, caller: &'a Caller) -> Result<&'a str, Refusal> {
+    pub(in crate::world) fn person<'a>(&self, caller: &'a Caller) -> Result<&'a str, Refusal> {
         match &caller.reach {
             Reach::Personal { user } => Ok(user),
             Reach::Organization { .. } => Err(Refusal::NotForOrganizationKeys),
@@ -200,13 +200,13 @@ impl World {
 }
 
 /// The refusal for a project-scoped key outside its project.
-pub(super) fn outside(caller: &Caller) -> Refusal {
+pub(in crate::world) fn outside(caller: &Caller) -> Refusal {
     Refusal::OutsideScope {
         project: caller.reach.project().unwrap_or_default().to_owned(),
     }
 }
 
-pub(super) fn owned_by(project: &Project, organization: &str) -> bool {
+pub(in crate::world) fn owned_by(project: &Project, organization: &str) -> bool {
     matches!(&project.owner, Owner::Organization(owner) if owner == organization)
 }
 

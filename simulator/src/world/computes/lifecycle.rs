@@ -2,9 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::model::{Action, Compute, Effect, Failing, Operation, Owner, State, Step};
-use super::sizes::{Plan, Size};
-use super::{ComputeKey, Profile, World};
+use crate::world::computes::sizes::{Plan, Size};
+use crate::world::model::{Action, Compute, Effect, Failing, Operation, Owner, State, Step};
+use crate::world::{ComputeKey, Profile, World};
 
 /// Retention of operation records.
 const OPERATIONS_KEPT: SignedDuration = SignedDuration::from_hours(24 * 180);
@@ -25,7 +25,7 @@ enum Event {
 
 impl Compute {
     /// The state after all pending steps.
-    pub(super) fn target_state(&self) -> State {
+    pub(in crate::world) fn target_state(&self) -> State {
         self.steps.iter().fold(self.state, |state, step| {
             step.effect.leads_to().unwrap_or(state)
         })
@@ -143,7 +143,7 @@ impl World {
 
     /// Starts a chain of operations at `at`: the first one runs, the others wait. It cancels
     /// operations in progress.
-    pub(super) fn schedule(
+    pub(in crate::world) fn schedule(
         &mut self,
         key: &ComputeKey,
         actions: &[Action],
@@ -154,7 +154,7 @@ impl World {
     }
 
     /// Appends operations to those in progress.
-    pub(super) fn append(
+    pub(in crate::world) fn append(
         &mut self,
         key: &ComputeKey,
         actions: &[Action],
@@ -298,7 +298,7 @@ impl World {
 
     /// Removes the records of a project's operations from this number on, as if they had never been
     /// requested.
-    pub(super) fn forget_operations(&mut self, project_id: &str, first: u64) {
+    pub(in crate::world) fn forget_operations(&mut self, project_id: &str, first: u64) {
         let since = (project_id.to_owned(), first)..=(project_id.to_owned(), u64::MAX);
         let forgotten: Vec<_> = self
             .operations
@@ -312,13 +312,13 @@ impl World {
 
     /// Mutable access to a compute. Every change must use it, so that the compute's events are
     /// planned again.
-    pub(super) fn compute_mut(&mut self, key: &ComputeKey) -> Option<&mut Compute> {
+    pub(in crate::world) fn compute_mut(&mut self, key: &ComputeKey) -> Option<&mut Compute> {
         self.agenda.stale(key);
         self.computes.get_mut(key)
     }
 
     /// Plans all computes again after a change of a plan or of a project's owner.
-    pub(super) fn plans_changed(&mut self) {
+    pub(in crate::world) fn plans_changed(&mut self) {
         self.head.plans_changed_at = Some(self.now);
         self.head_touched = true;
         self.plan_all_anew();
@@ -348,7 +348,7 @@ impl World {
     }
 
     /// The plan of the owner.
-    pub(super) fn plan_of(&self, owner: &Owner) -> Plan {
+    pub(in crate::world) fn plan_of(&self, owner: &Owner) -> Plan {
         let plan = match owner {
             Owner::User(id) => self.head.users.get(id).map(|user| user.plan),
             Owner::Organization(id) => self
@@ -362,7 +362,7 @@ impl World {
 }
 
 /// Compute seconds since the start, weighted by size.
-pub(super) fn work_done(compute: &Compute, until: Timestamp) -> u64 {
+pub(in crate::world) fn work_done(compute: &Compute, until: Timestamp) -> u64 {
     let seconds = until.as_second() - compute.started_at.unwrap_or(until).as_second();
     u64::try_from(seconds).unwrap_or_default() * u64::from(compute.current_size.quarters()) / 4
 }

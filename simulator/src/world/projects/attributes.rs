@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::config::{ComputeRequest, Rules, initial_range, parse_json};
-use super::errors::Refusal;
-use super::message::Reply;
-use super::model::{Action, MaintenanceWindow, Operation, Project, State};
-use super::shapes::{OperationShape, ProjectShape};
-use super::{ComputeKey, Context, World};
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Reply;
+use crate::world::api::shapes::{OperationShape, ProjectShape};
+use crate::world::computes::config::{ComputeRequest, Rules, initial_range, parse_json};
+use crate::world::model::{Action, MaintenanceWindow, Operation, Project, State};
+use crate::world::{ComputeKey, Context, World};
 
 /// Stored settings. Only the first has a simulated effect: it suspends running computes.
 const STORED: [&str; 8] = [
@@ -27,7 +27,7 @@ const LOGICAL_REPLICATION: &str = "enable_logical_replication";
 /// absent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct ProjectRequest {
+pub(in crate::world) struct ProjectRequest {
     pub name: Option<String>,
     pub org_id: Option<String>,
     pub region_id: Option<String>,
@@ -101,7 +101,10 @@ impl ProjectRequest {
 }
 
 impl World {
-    pub(super) fn update_project(&mut self, context: &Context<'_>) -> Result<Reply, Refusal> {
+    pub(in crate::world) fn update_project(
+        &mut self,
+        context: &Context<'_>,
+    ) -> Result<Reply, Refusal> {
         let request = ProjectRequest::parse(&context.request.body)?;
         let mut changed = self.project(context)?.clone();
         let (rules, before) = (self.rules(&changed), replicates(&changed));

@@ -4,10 +4,10 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::file::WorldFile;
-use super::message::{Method, Request};
-use super::rows::Row;
-use super::{Profile, World};
+use crate::world::api::message::{Method, Request};
+use crate::world::setup::file::WorldFile;
+use crate::world::store::rows::Row;
+use crate::world::{Profile, World};
 
 const WORLD: &str = "
 settings: {rate_limit: {enabled: false}}
@@ -207,7 +207,7 @@ proptest! {
             }
         }
         prop_assume!(!store.is_empty());
-        let rows = store.into_iter().filter_map(|((table, _), value)| Some((super::rows::Table::parse(table)?, value)));
+        let rows = store.into_iter().filter_map(|((table, _), value)| Some((crate::world::store::rows::Table::parse(table)?, value)));
         let mut restored = World::restore(rows, profile).unwrap();
         for event in &after {
             now += SignedDuration::from_millis(event.after_ms);

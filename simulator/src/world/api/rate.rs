@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use jiff::Timestamp;
 
-use super::routes::Call;
-use super::settings::RateLimit;
+use crate::world::api::routes::Call;
+use crate::world::setup::settings::RateLimit;
 
 const SECOND: i128 = 1_000_000_000;
 

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::model::Key;
-use super::secret::Token;
-use super::tracked::Tracked;
+use crate::world::keys::secret::Token;
+use crate::world::model::Key;
+use crate::world::store::tracked::Tracked;
 
 #[derive(Debug, Clone, Default)]
 pub struct KeyRing {

@@ -2,19 +2,19 @@
 
 use serde::Deserialize;
 
-use super::Profile;
-use super::errors::Refusal;
-use super::model::{ComputeConfig, ComputeDefaults, ComputeKind, ComputeSettings, Project};
-use super::sizes::{Plan, Range, default_range, fits_plan, judge};
+use crate::world::Profile;
+use crate::world::api::errors::Refusal;
+use crate::world::computes::sizes::{Plan, Range, default_range, fits_plan, judge};
+use crate::world::model::{ComputeConfig, ComputeDefaults, ComputeKind, ComputeSettings, Project};
 
 /// Allowed suspend timeouts in seconds; -1 is never, 0 the default.
-pub(super) const SUSPEND_RANGE: std::ops::RangeInclusive<i64> = -1..=604_800;
+pub(in crate::world) const SUSPEND_RANGE: std::ops::RangeInclusive<i64> = -1..=604_800;
 const LONGEST_NAME: usize = 64;
 
 /// The attributes that a request may set. Unknown ones are ignored, and null equals absent.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(super) struct ComputeRequest {
+pub(in crate::world) struct ComputeRequest {
     pub branch_id: Option<String>,
     #[serde(rename = "type")]
     pub kind: Option<String>,
@@ -38,7 +38,7 @@ struct Wrapped {
 
 /// Input of the configuration rules besides the request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rules {
+pub(in crate::world) struct Rules {
     pub profile: Profile,
     pub plan: Plan,
 }
@@ -87,7 +87,7 @@ impl ComputeRequest {
     }
 
     /// Refuses values that are invalid for every compute.
-    pub(super) fn check(&self, region_id: &str) -> Result<(), Refusal> {
+    pub(in crate::world) fn check(&self, region_id: &str) -> Result<(), Refusal> {
         if self
             .region_id
             .as_ref()
@@ -191,7 +191,7 @@ impl ComputeRequest {
     }
 
     /// Validates each given bound against the other one, given or stored.
-    pub(super) fn range(&self, old: Range, rules: Rules) -> Result<Range, Refusal> {
+    pub(in crate::world) fn range(&self, old: Range, rules: Rules) -> Result<Range, Refusal> {
         match (self.autoscaling_limit_min_cu, self.autoscaling_limit_max_cu) {
             (None, None) => Ok(old),
             (min, max) => {
@@ -203,7 +203,7 @@ impl ComputeRequest {
 
     /// The specification ties scale to zero to no plan. In the public profile, the Free plan
     /// silently ignores the setting, and Launch can only turn scale to zero off and on.
-    pub(super) fn suspend_timeout(&self, old: i64, rules: Rules) -> Result<i64, Refusal> {
+    pub(in crate::world) fn suspend_timeout(&self, old: i64, rules: Rules) -> Result<i64, Refusal> {
         match (self.suspend_timeout_seconds, rules.plan) {
             (None, _) => Ok(old),
             (Some(seconds), _) if rules.profile.obeys() => Ok(seconds),
@@ -232,7 +232,7 @@ fn merge(old: &ComputeSettings, new: &ComputeSettings) -> ComputeSettings {
 }
 
 /// The size of a compute that is created without one: the project's default, if the plan allows it.
-pub(super) fn initial_range(defaults: &ComputeDefaults, rules: Rules) -> Range {
+pub(in crate::world) fn initial_range(defaults: &ComputeDefaults, rules: Rules) -> Range {
     let allowed =
         |range: &Range| !rules.profile.obeys() || fits_plan(*range, rules.plan, rules.profile);
     defaults
@@ -242,7 +242,7 @@ pub(super) fn initial_range(defaults: &ComputeDefaults, rules: Rules) -> Range {
 }
 
 /// Parses a JSON body; 400 if it is missing, malformed or of another shape.
-pub(super) fn parse_json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Refusal> {
+pub(in crate::world) fn parse_json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Refusal> {
     match body.is_empty() {
         true => Err(Refusal::invalid("a JSON body is required")),
         false => serde_json::from_slice(body)

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 
-use super::secret::Token;
+use crate::world::keys::secret::Token;
 
 /// The method of a request. `Other` is a method that no route uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -113,7 +113,7 @@ impl Response {
 
 /// The answer of a successful call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reply {
+pub(in crate::world) struct Reply {
     pub status: u16,
     pub body: Vec<u8>,
 }

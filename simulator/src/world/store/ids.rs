@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::secret::Token;
+use crate::world::keys::secret::Token;
 
 /// SplitMix64: eight bytes of state, easy to persist, good enough for names. Not for real secrets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

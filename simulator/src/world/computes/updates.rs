@@ -1,11 +1,11 @@
 //! The operations that a change of a compute's configuration requires.
 
-use super::Profile;
-use super::model::{Action, ComputeConfig, State};
+use crate::world::Profile;
+use crate::world::model::{Action, ComputeConfig, State};
 
 /// The differences between two configurations that matter to a possibly running compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Difference {
+pub(in crate::world) struct Difference {
     pub moved: bool,
     pub resized: bool,
     pub switched_off: bool,
@@ -42,7 +42,7 @@ impl Difference {
 
 /// The operations of a change, and whether they replace or follow those in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Course {
+pub(in crate::world) enum Course {
     /// No operations.
     Nothing,
     /// At once; operations in progress are cancelled.
@@ -52,7 +52,7 @@ pub(super) enum Course {
 }
 
 /// The operations for a change of a compute whose state is, or will be, `target`.
-pub(super) fn course(difference: Difference, target: State, profile: Profile) -> Course {
+pub(in crate::world) fn course(difference: Difference, target: State, profile: Profile) -> Course {
     use Action::{ApplyConfig, StartCompute, SuspendCompute};
     let running = target != State::Idle;
     match (difference, running, profile) {

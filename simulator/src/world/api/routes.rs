@@ -1,8 +1,8 @@
 //! The table of routes, and the lookup of a path in it.
 
-use super::Profile;
-use super::errors::Refusal;
-use super::message::{Method, decode};
+use crate::world::Profile;
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::{Method, decode};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Call {
