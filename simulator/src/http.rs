@@ -249,9 +249,10 @@ fn work_late(shell: &Arc<Shell>, request: message::Request, delay: Duration) {
 
 fn http_response(answer: message::Response) -> Response {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = match answer.body.is_empty() {
-        true => status.into_response(),
-        false => json(status, answer.body),
+    let mut response = if answer.body.is_empty() {
+        status.into_response()
+    } else {
+        json(status, answer.body)
     };
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&answer.request_id) {

@@ -219,7 +219,7 @@ fn answered(bound: &Bound, state: &State, action: Action, p: usize, i: usize) ->
         _ if is_unreachable(state, p, &effect) => return None,
         (Action::Carried(..), Some(came)) => came,
         (_, Some(_)) => return None,
-        (action, None) => outcome(bound, &mut next, action, (&effect, since))?,
+        (action, None) => outcome(bound, &mut next, action, &effect, since)?,
     };
     answer(bound, &mut next, p, i, came);
     Some(with_deletion(bound, next, p, i))
@@ -250,7 +250,8 @@ fn outcome(
     bound: &Bound,
     next: &mut State,
     action: Action,
-    (effect, since): (&Effect, u8),
+    effect: &Effect,
+    since: u8,
 ) -> Option<Answer> {
     let is_event = matches!(effect, Effect::Cluster(Request::Event { .. }));
     Some(match action {
@@ -316,9 +317,10 @@ fn delivered(bound: &Bound, state: &State, p: usize, i: usize) -> Option<State> 
         return None;
     }
     let now = state.cluster.objects.get(&resource).map(|now| {
-        match bound.is(Mutation::FollowAnnotations) {
-            true => as_if_its_own(now),
-            false => now.clone(),
+        if bound.is(Mutation::FollowAnnotations) {
+            as_if_its_own(now)
+        } else {
+            now.clone()
         }
     });
     if before == now.as_ref() {

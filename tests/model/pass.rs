@@ -114,17 +114,19 @@ fn about(bound: &Bound, process: &Process, i: usize) -> u64 {
     ))
 }
 
-fn without_turn((uid, resource): (&String, &ResourceState)) -> (String, ResourceState) {
-    let mut resource = resource.clone();
-    resource.reserved = None;
-    (uid.clone(), resource)
-}
-
 fn begin(bound: &Bound, state: &State, p: usize, i: usize, question: u64) -> After {
     let process = &state.processes[p];
     let mut contents = process.contents();
     if bound.is(Mutation::SkipSerialization) {
-        contents.resources = contents.resources.iter().map(without_turn).collect();
+        contents.resources = contents
+            .resources
+            .iter()
+            .map(|(uid, resource)| {
+                let mut without_turn = resource.clone();
+                without_turn.reserved = None;
+                (uid.clone(), without_turn)
+            })
+            .collect();
     }
     let base = Base {
         resource: bound.resource(i),
@@ -138,12 +140,8 @@ fn begin(bound: &Bound, state: &State, p: usize, i: usize, question: u64) -> Aft
         tells: bound.named > 0 || bound.alike > 0 || bound.repeated > 0,
         mutation: bound.mutation,
     };
-    proceed(
-        bound,
-        state,
-        (p, i),
-        (Print::hashed(question, base), Vec::new()),
-    )
+    let base = Print::hashed(question, base);
+    proceed(bound, state, Actor { p, i }, base, Vec::new())
 }
 
 /// Gives the pass of `p` over `i` its answer, and runs it to its next effect or its end.
@@ -163,7 +161,7 @@ pub fn answer(bound: &Bound, state: &mut State, p: usize, i: usize, answer: Answ
     let proceed = || {
         let mut tape = flight.tape.clone();
         tape.push(Entry::Answer(answer.clone()));
-        proceed(bound, state, (p, i), (flight.base.clone(), tape))
+        proceed(bound, state, Actor { p, i }, flight.base.clone(), tape)
     };
     let after = bound.memos.answers.get(question, proceed);
     // Passes with the same decision share a memo, whatever led to it. Some of them are recomputed
@@ -178,12 +176,21 @@ pub fn answer(bound: &Bound, state: &mut State, p: usize, i: usize, answer: Answ
     after.adopt(bound, state.process_mut(p), i, false);
 }
 
+/// Process `p` in its pass over resource `i`.
+#[derive(Clone, Copy)]
+struct Actor {
+    p: usize,
+    i: usize,
+}
+
 fn proceed(
     bound: &Bound,
     state: &State,
-    (p, i): (usize, usize),
-    (base, tape): (Print<Base>, Vec<Entry>),
+    actor: Actor,
+    base: Print<Base>,
+    tape: Vec<Entry>,
 ) -> After {
+    let Actor { p, i } = actor;
     let now = state.now(p);
     let reachable = (!state.processes[p].cut_off).then_some(&*state.cluster);
     let Progress {
@@ -268,17 +275,20 @@ impl After {
                 .caches
                 .values()
                 .any(|stored| stored.uid() == self.uid);
-        match self.resource.filter(|_| is_there) {
-            Some(resource) => drop(process.resources.insert(self.uid, resource)),
-            None => drop(process.resources.remove(&self.uid)),
+        if is_there && let Some(resource) = self.resource {
+            process.resources.insert(self.uid, resource);
+        } else {
+            process.resources.remove(&self.uid);
         }
-        match self.wrote {
-            true => process.wrote_since.insert(i),
-            false => process.wrote_since.remove(&i),
-        };
-        match self.flight {
-            Some(flight) => drop(process.flights.insert(i, flight)),
-            None => drop(process.flights.remove(&i)),
+        if self.wrote {
+            process.wrote_since.insert(i);
+        } else {
+            process.wrote_since.remove(&i);
+        }
+        if let Some(flight) = self.flight {
+            process.flights.insert(i, flight);
+        } else {
+            process.flights.remove(&i);
         }
         if let Some(keys) = self.keys {
             process.keys = keys;

@@ -40,27 +40,34 @@ pub fn broken(bound: &Bound, state: &State) -> Option<String> {
     }
     let world = world(bound, state);
     match bound.subject {
-        Subject::Computes { .. } => {
-            let twice = bound
-                .subjects()
-                .find_map(|i| promises::made_twice(&world, name_of(&bound.resource(i)), 1));
-            let twice = twice.or_else(|| tenant::harmed(bound, state));
-            let too_many =
-                || promises::more_than_resources(&world).filter(|_| settled_deletes(state));
-            twice
-                .or_else(too_many)
-                .or_else(|| promises::bound_wrongly(&world))
-        }
-        Subject::Key { .. } => {
-            let forgotten = promises::forgotten_keys(&world);
-            let forgotten = forgotten
-                .first()
-                .map(|key| format!("the key {} is forgotten", key.name));
-            forgotten
-                .or_else(|| piled_up(bound, state, &world))
-                .or_else(|| needless_keys(bound, state))
+        Subject::Computes { .. } => broken_computes(bound, state, &world),
+        Subject::Key { .. } => broken_keys(bound, state, &world),
+    }
+}
+
+fn broken_computes(bound: &Bound, state: &State, world: &World) -> Option<String> {
+    for i in bound.subjects() {
+        let twice = promises::made_twice(world, name_of(&bound.resource(i)), 1);
+        if twice.is_some() {
+            return twice;
         }
     }
+    let harmed = tenant::harmed(bound, state);
+    if harmed.is_some() {
+        return harmed;
+    }
+    let too_many = promises::more_than_resources(world);
+    if too_many.is_some() && settled_deletes(state) {
+        return too_many;
+    }
+    promises::bound_wrongly(world)
+}
+
+fn broken_keys(bound: &Bound, state: &State, world: &World) -> Option<String> {
+    if let Some(key) = promises::forgotten_keys(world).first() {
+        return Some(format!("the key {} is forgotten", key.name));
+    }
+    piled_up(bound, state, world).or_else(|| needless_keys(bound, state))
 }
 
 /// Limits valid keys. A key is revoked before another one is created; without revocation, at most
@@ -74,24 +81,18 @@ fn piled_up(bound: &Bound, state: &State, world: &World) -> Option<String> {
 /// Number of keys that are replaced because their Secret was altered. They are revoked once the new
 /// key is in the Secret.
 fn replaced_keys(bound: &Bound, state: &State, world: &World) -> usize {
-    let Some(stored) = state
-        .cluster
-        .objects
-        .get(&bound.resource(0))
-        .filter(|_| bound.meddled > 0)
-    else {
+    if bound.meddled == 0 {
+        return 0;
+    }
+    let Some(stored) = state.cluster.objects.get(&bound.resource(0)) else {
         return 0;
     };
     let identity = recorded_key(bound, stored).identity;
-    let in_use = identity
-        .records
-        .current
-        .iter()
-        .filter(|_| identity.intent.is_some())
-        .map(|key| key.id);
-    let replaced: Vec<i64> = in_use
-        .chain(identity.records.previous.iter().map(|key| key.id))
-        .collect();
+    let records = &identity.records;
+    let mut replaced: Vec<i64> = records.previous.iter().map(|key| key.id).collect();
+    if identity.intent.is_some() {
+        replaced.extend(records.current.iter().map(|key| key.id));
+    }
     world
         .keys
         .iter()

@@ -91,22 +91,23 @@ pub fn read(
             ..compute(*id, found.name.clone(), found.setting, "p-1")
         })
     };
-    let computes = match failed {
-        true => Err(Fault::Server {
+    let computes = if failed {
+        Err(Fault::Server {
             status: 500,
             message: String::new(),
-        }),
-        false if key != state.platform.accepted => Err(Fault::Unauthorized {
+        })
+    } else if key != state.platform.accepted {
+        Err(Fault::Unauthorized {
             message: String::new(),
-        }),
-        false => Ok(shown(false)
-            .chain(bound.marks().then(named_elsewhere))
-            .collect()),
-    };
-    let computes = computes.map(|mut computes: Vec<dbplane::domain::Compute>| {
+        })
+    } else {
+        let mut computes: Vec<domain::Compute> = shown(false).collect();
+        if bound.marks() {
+            computes.push(named_elsewhere());
+        }
         computes.sort_by(|one, other| one.id.cmp(&other.id));
-        computes
-    });
+        Ok(computes)
+    };
     let elsewhere = shown(true).collect();
     let mut next = state.clone();
     let at = state.now(p);

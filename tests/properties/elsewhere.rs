@@ -211,7 +211,7 @@ impl Simulation {
 
     /// Checks a request: no platform may get another one's token or a request about a resource
     /// recorded on another one. Lists are exempt because they reveal nothing.
-    pub fn note_sent(&mut self, platform: Platform, (request, token): (&Request, &str)) {
+    pub fn note_sent(&mut self, platform: Platform, request: &Request, token: &str) {
         if token.ends_with(MARK) != (platform == Platform::Other) {
             self.ledger.violations.push(format!(
                 "{platform:?} gets a token of another platform: {request:?}"
@@ -220,13 +220,16 @@ impl Simulation {
         let Some(actor) = self.acting.clone() else {
             return;
         };
-        let reads = request.method == Method::Get
-            && (actor.0 == "Compute" || request.path.ends_with("/api_keys"));
+        if request.method == Method::Get
+            && (actor.0 == "Compute" || request.path.ends_with("/api_keys"))
+        {
+            return;
+        }
         let elsewhere = self
             .recorded_at(&actor)
             .into_iter()
             .find(|url| *url != platform.url());
-        if let Some(url) = elsewhere.filter(|_| !reads) {
+        if let Some(url) = elsewhere {
             let what = format!("{:?} {}", request.method, request.path);
             self.ledger.violations.push(format!(
                 "{platform:?} gets {what} for {}, which is at {url}",
@@ -239,9 +242,10 @@ impl Simulation {
     fn moved(&self, account: Access) -> Option<Value> {
         let leads_away =
             self.cluster.objects.get(&account.resource())?.value["spec"]["baseURL"] == OTHER_URL;
-        Some(match leads_away {
-            true => account.spec(BASE_URL, CREDENTIAL),
-            false => account.spec(OTHER_URL, OTHER_CREDENTIAL),
+        Some(if leads_away {
+            account.spec(BASE_URL, CREDENTIAL)
+        } else {
+            account.spec(OTHER_URL, OTHER_CREDENTIAL)
         })
     }
 

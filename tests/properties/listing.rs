@@ -20,10 +20,10 @@ pub struct SeenKeys {
 /// A successful reading with these start and end times.
 pub fn read_well<L: Listing>(
     began: Tick,
-    (at, ended): (Timestamp, Timestamp),
+    times: (Timestamp, Timestamp),
     listed: Listed<L::Item>,
 ) -> Latest<L> {
-    let snapshot = Some(Arc::new(Reading::new(began, (at, ended), listed)));
+    let snapshot = Some(Arc::new(Reading::new(began, times, listed)));
     Latest {
         snapshot,
         fault: None,
@@ -35,9 +35,10 @@ impl SeenKeys {
     /// The latest known list. The fault "no such list" expires after a while.
     pub fn known(&self, now: Timestamp) -> LatestKeys {
         let believed = self.latest.fault.as_ref().and_then(Keys::not_offered);
-        match believed.is_none_or(|believed| now < self.at + believed) {
-            true => self.latest.clone(),
-            false => LatestKeys::default(),
+        if believed.is_none_or(|believed| now < self.at + believed) {
+            self.latest.clone()
+        } else {
+            LatestKeys::default()
         }
     }
 }

@@ -50,9 +50,10 @@ fn unbroken_here(run: &Run) -> Result<(), String> {
         return Err(format!("{live} keys are live: {:?}", world.keys));
     }
     let forgotten = promises::forgotten_keys(&world);
-    match forgotten.len() > run.late_keys() {
-        true => Err(format!("the keys {forgotten:?} are forgotten")),
-        false => Ok(()),
+    if forgotten.len() > run.late_keys() {
+        Err(format!("the keys {forgotten:?} are forgotten"))
+    } else {
+        Ok(())
     }
 }
 
@@ -276,9 +277,10 @@ fn kept_here(run: &Run) -> Result<(), String> {
         nothing_left(run, &world, &resource)?;
     }
     let gone = world.project_keys.is_empty();
-    match gone && promises::live_keys(&world) > run.late_keys() && run.history.lists_keys() {
-        true => Err(format!("keys outlive their resource: {:?}", world.keys)),
-        false => Ok(()),
+    if gone && promises::live_keys(&world) > run.late_keys() && run.history.lists_keys() {
+        Err(format!("keys outlive their resource: {:?}", world.keys))
+    } else {
+        Ok(())
     }
 }
 
@@ -367,9 +369,10 @@ fn key_kept(run: &Run, world: &World, resource: &RecordedKey) -> Result<(), Stri
     if let Some(short) = promises::without_key(world, resource) {
         return Err(short);
     }
-    match promises::live_keys(world) > 1 + run.late_keys() && run.history.lists_keys() {
-        true => Err(format!("more than one key is live: {:?}", world.keys)),
-        false => Ok(()),
+    if promises::live_keys(world) > 1 + run.late_keys() && run.history.lists_keys() {
+        Err(format!("more than one key is live: {:?}", world.keys))
+    } else {
+        Ok(())
     }
 }
 
@@ -413,11 +416,12 @@ fn nothing_left(run: &Run, world: &World, resource: &Resource) -> Result<(), Str
     // not know of it.
     let uid = object.and_then(|object| object.uid());
     let unnoticed = run.late_for(resource, |maker| Some(maker) != uid.as_deref());
-    match forgotten.len() > unnoticed + run.repeated_unread(resource, uid.as_deref()) {
-        true => Err(format!(
+    if forgotten.len() > unnoticed + run.repeated_unread(resource, uid.as_deref()) {
+        Err(format!(
             "{forgotten:?} were created for {} and are left: {asked}",
             resource.1
-        )),
-        false => Ok(()),
+        ))
+    } else {
+        Ok(())
     }
 }

@@ -161,20 +161,22 @@ impl Run<'_> {
         let before = self.simulation.lock().ledger.writes.len();
         self.go_on(600)?;
         let after = self.simulation.lock().ledger.writes[before..].to_vec();
-        match after.is_empty() {
-            true => Ok(()),
-            false => Err(format!("it is at rest and writes: {after:#?}")),
+        if after.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("it is at rest and writes: {after:#?}"))
         }
     }
 
     fn next(&self, round: &Round, longest: Duration) -> Timestamp {
         let now = self.now();
-        match round.acted {
-            true => now + MOMENT,
-            false => round
+        if round.acted {
+            now + MOMENT
+        } else {
+            round
                 .wake
                 .unwrap_or(now + longest)
-                .clamp(now + MOMENT, now + longest),
+                .clamp(now + MOMENT, now + longest)
         }
     }
 

@@ -205,9 +205,10 @@ impl Course<'_> {
             ));
         }
         let live = simulation.world.console_computes(None).len();
-        match live == computes.len() {
-            true => Ok(()),
-            false => Err(format!("{live} computes for {} Computes", computes.len())),
+        if live == computes.len() {
+            Ok(())
+        } else {
+            Err(format!("{live} computes for {} Computes", computes.len()))
         }
     }
 }

@@ -51,9 +51,10 @@ impl Run<'_> {
     pub fn apply(&mut self, resource: &Resource, spec: &Value) {
         let mut simulation = self.simulation.lock();
         let now = simulation.now;
-        match simulation.cluster.objects.contains_key(resource) {
-            true => simulation.cluster.edit(resource, &json!({"spec": spec})),
-            false => simulation.cluster.create(resource, spec, &json!({}), now),
+        if simulation.cluster.objects.contains_key(resource) {
+            simulation.cluster.edit(resource, &json!({"spec": spec}))
+        } else {
+            simulation.cluster.create(resource, spec, &json!({}), now)
         }
     }
 

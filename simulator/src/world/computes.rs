@@ -114,31 +114,31 @@ impl World {
         let is_primary = |other: &Compute| {
             other.kind == ComputeKind::ReadWrite && other.config.branch_id == branch_id
         };
-        match alone && self.computes_of(&project.id).any(is_primary) {
-            true => Err(Refusal::PrimaryExists),
-            false => Ok(()),
+        if alone && self.computes_of(&project.id).any(is_primary) {
+            Err(Refusal::PrimaryExists)
+        } else {
+            Ok(())
         }
     }
 
     fn check_room(&self, project: &Project, branch_id: &str) -> Result<(), Refusal> {
-        let Some(limit) = self
-            .head
-            .settings
-            .max_computes_per_branch
-            .filter(|_| self.profile.adds())
-        else {
+        if !self.profile.adds() {
+            return Ok(());
+        }
+        let Some(limit) = self.head.settings.max_computes_per_branch else {
             return Ok(());
         };
         let present = self
             .computes_of(&project.id)
             .filter(|compute| compute.config.branch_id == branch_id)
             .count();
-        match present < limit {
-            true => Ok(()),
-            false => Err(Refusal::LimitReached {
+        if present < limit {
+            Ok(())
+        } else {
+            Err(Refusal::LimitReached {
                 code: "ENDPOINTS_LIMIT_EXCEEDED",
                 message: format!("a branch may have {limit} endpoints"),
-            }),
+            })
         }
     }
 
@@ -227,13 +227,11 @@ impl World {
             .compute_and_operations(key, &operations, now)
             .map(|body| Reply::ok(&body))?;
         self.agenda.stale(key);
-        let work = self
-            .computes
-            .remove(key)
-            .filter(|_| running)
-            .map(|compute| work_done(&compute, now));
-        if let (Some(work), Some(project)) = (work, self.projects.get_mut(&key.0)) {
-            project.cpu_used_sec += work;
+        if let Some(compute) = self.computes.remove(key)
+            && running
+            && let Some(project) = self.projects.get_mut(&key.0)
+        {
+            project.cpu_used_sec += work_done(&compute, now);
         }
         Ok(body)
     }
@@ -308,9 +306,10 @@ impl World {
         actions: &[Action],
         now: Timestamp,
     ) -> Result<Reply, Refusal> {
-        let operations = match actions.is_empty() {
-            true => Vec::new(),
-            false => self.schedule(key, actions, now),
+        let operations = if actions.is_empty() {
+            Vec::new()
+        } else {
+            self.schedule(key, actions, now)
         };
         self.compute_and_operations(key, &operations, now)
             .map(|body| Reply::ok(&body))
@@ -340,9 +339,10 @@ impl World {
             .get(key)
             .map(|compute| compute.config.branch_id.as_str());
         let branch = branch.and_then(|id| self.projects.get(&key.0)?.branches.get(id));
-        match !self.profile.obeys() && branch.is_some_and(|branch| branch.protected) {
-            true => Err(Refusal::BranchProtected),
-            false => Ok(()),
+        if !self.profile.obeys() && branch.is_some_and(|branch| branch.protected) {
+            Err(Refusal::BranchProtected)
+        } else {
+            Ok(())
         }
     }
 

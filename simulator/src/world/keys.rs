@@ -63,24 +63,26 @@ impl World {
     fn key_name(&self, request: &KeyRequest) -> Result<String, Refusal> {
         let name = request.key_name.clone().filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| Refusal::invalid("key_name is required"))?;
-        match !self.profile.obeys() && name.chars().count() > LONGEST_NAME {
-            true => Err(Refusal::invalid("key_name must have at most 64 characters")),
-            false => Ok(name),
+        if !self.profile.obeys() && name.chars().count() > LONGEST_NAME {
+            Err(Refusal::invalid("key_name must have at most 64 characters"))
+        } else {
+            Ok(name)
         }
     }
 
     /// The reach of a key for one project, which must belong to the organization.
     pub(super) fn scope(&self, organization: String, project: String) -> Result<Reach, Refusal> {
-        match self
+        if self
             .projects
             .get(&project)
             .is_some_and(|project| owned_by(project, &organization))
         {
-            true => Ok(Reach::Project {
+            Ok(Reach::Project {
                 organization,
                 project,
-            }),
-            false => Err(Refusal::Absent { what: "project" }),
+            })
+        } else {
+            Err(Refusal::Absent { what: "project" })
         }
     }
 

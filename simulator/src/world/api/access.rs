@@ -109,21 +109,24 @@ impl World {
             }),
             (_, None) => Err(ABSENT),
             (Reach::Project { organization, .. }, Some(project)) => {
-                match owned_by(project, organization) {
-                    true => Ok(project),
-                    false => Err(Refusal::ProjectLeft),
+                if owned_by(project, organization) {
+                    Ok(project)
+                } else {
+                    Err(Refusal::ProjectLeft)
                 }
             }
             (Reach::Organization { organization }, Some(project)) => {
-                match owned_by(project, organization) {
-                    true => Ok(project),
-                    false => Err(ABSENT),
+                if owned_by(project, organization) {
+                    Ok(project)
+                } else {
+                    Err(ABSENT)
                 }
             }
             (Reach::Personal { user }, Some(project)) => {
-                match self.account_reaches(user, project, org_id) {
-                    true => Ok(project),
-                    false => Err(ABSENT),
+                if self.account_reaches(user, project, org_id) {
+                    Ok(project)
+                } else {
+                    Err(ABSENT)
                 }
             }
         }

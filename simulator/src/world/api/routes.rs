@@ -152,7 +152,10 @@ impl Ids {
 pub fn resolve(method: Method, path: &str, profile: Profile) -> Result<(Call, Ids), Refusal> {
     let mut path_known = false;
     for Route(its_method, template, offer, call) in ROUTES {
-        let Some(ids) = matches(template, path).filter(|_| offer.is_in(profile)) else {
+        if !offer.is_in(profile) {
+            continue;
+        }
+        let Some(ids) = matches(template, path) else {
             continue;
         };
         path_known = true;
@@ -161,9 +164,10 @@ pub fn resolve(method: Method, path: &str, profile: Profile) -> Result<(Call, Id
             return Ok((*call, ids));
         }
     }
-    match path_known {
-        true => Err(Refusal::MethodNotAllowed),
-        false => Err(Refusal::RouteUnknown),
+    if path_known {
+        Err(Refusal::MethodNotAllowed)
+    } else {
+        Err(Refusal::RouteUnknown)
     }
 }
 
@@ -176,11 +180,13 @@ fn matches(template: &str, path: &str) -> Option<Ids> {
     let mut given = path.split('/');
     for expected in template.split('/') {
         let segment = given.next()?;
-        match expected.starts_with('{') {
-            true if segment.is_empty() => return None,
-            true => ids.set(expected, decode(segment)),
-            false if expected != segment => return None,
-            false => {}
+        if expected.starts_with('{') {
+            if segment.is_empty() {
+                return None;
+            }
+            ids.set(expected, decode(segment));
+        } else if expected != segment {
+            return None;
         }
     }
     given.next().is_none().then_some(ids)

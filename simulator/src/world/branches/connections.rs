@@ -186,10 +186,10 @@ impl World {
     ) -> Result<Reply, Refusal> {
         let (project, _) = self.branch(context)?;
         let name = context.request.query_value("db_name");
-        match name.ok_or_else(|| Refusal::invalid("db_name is required"))? == project.database.name
-        {
-            true => Ok(Reply::ok(&Schema { sql: "" })),
-            false => Err(Refusal::Absent { what: "database" }),
+        if name.ok_or_else(|| Refusal::invalid("db_name is required"))? == project.database.name {
+            Ok(Reply::ok(&Schema { sql: "" }))
+        } else {
+            Err(Refusal::Absent { what: "database" })
         }
     }
 }

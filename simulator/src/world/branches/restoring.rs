@@ -43,12 +43,13 @@ impl RestoreRequest {
                 "preserve_under_name is required for a branch that has children or is restored from itself",
             ));
         }
-        match branch.protected {
-            true => Err(Refusal::BranchKept {
+        if branch.protected {
+            Err(Refusal::BranchKept {
                 what: "restored",
                 reason: "a protected branch",
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 }

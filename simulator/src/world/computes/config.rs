@@ -243,9 +243,10 @@ pub(in crate::world) fn initial_range(defaults: &ComputeDefaults, rules: Rules) 
 
 /// Parses a JSON body; 400 if it is missing, malformed or of another shape.
 pub(in crate::world) fn parse_json<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Refusal> {
-    match body.is_empty() {
-        true => Err(Refusal::invalid("a JSON body is required")),
-        false => serde_json::from_slice(body)
-            .map_err(|error| Refusal::invalid(format!("the body is not valid: {error}"))),
+    if body.is_empty() {
+        Err(Refusal::invalid("a JSON body is required"))
+    } else {
+        serde_json::from_slice(body)
+            .map_err(|error| Refusal::invalid(format!("the body is not valid: {error}")))
     }
 }

@@ -102,9 +102,10 @@ impl Range {
 
 impl std::fmt::Display for Range {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.is_fixed() {
-            true => write!(f, "{} CU", self.min),
-            false => write!(f, "{} - {} CU", self.min, self.max),
+        if self.is_fixed() {
+            write!(f, "{} CU", self.min)
+        } else {
+            write!(f, "{} - {} CU", self.min, self.max)
         }
     }
 }
@@ -180,9 +181,10 @@ pub fn judge(min: f64, max: f64, plan: Plan, profile: Profile) -> Result<Range, 
     if profile == Profile::Public && span > WIDEST_SPAN_QUARTERS {
         return Err(SizeFault::SpanTooWide { range });
     }
-    match fits_plan(range, plan, profile) {
-        true => Ok(range),
-        false => Err(SizeFault::AbovePlan { plan, range }),
+    if fits_plan(range, plan, profile) {
+        Ok(range)
+    } else {
+        Err(SizeFault::AbovePlan { plan, range })
     }
 }
 

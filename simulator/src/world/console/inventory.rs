@@ -125,11 +125,14 @@ impl World {
                 OperationStatus::Scheduling | OperationStatus::Running | OperationStatus::Failed
             ),
             failures: shape.failures_count,
-            error: operation
-                .failing
-                .as_ref()
-                .filter(|_| shape.failures_count > 0)
-                .map(|failing| failing.error.clone()),
+            error: if shape.failures_count > 0 {
+                operation
+                    .failing
+                    .as_ref()
+                    .map(|failing| failing.error.clone())
+            } else {
+                None
+            },
             created_at: shape.created_at.to_string(),
             updated_at: shape.updated_at.to_string(),
         }

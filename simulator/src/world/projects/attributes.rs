@@ -109,9 +109,10 @@ impl World {
         let mut changed = self.project(context)?.clone();
         let (rules, before) = (self.rules(&changed), replicates(&changed));
         request.apply(&mut changed, rules)?;
-        let operations = match replicates(&changed) && !before {
-            true => self.suspend_all(context, &changed.id)?,
-            false => Vec::new(),
+        let operations = if replicates(&changed) && !before {
+            self.suspend_all(context, &changed.id)?
+        } else {
+            Vec::new()
         };
         changed.updated_at = context.now;
         self.projects.insert(changed.id.clone(), changed);

@@ -294,12 +294,13 @@ impl DeclaredProject {
                 Refusal::SizeRefused(refused).message(),
             );
         }
-        match SUSPEND_RANGE.contains(&self.default_suspend_timeout_seconds) {
-            true => Ok(()),
-            false => fault(
+        if SUSPEND_RANGE.contains(&self.default_suspend_timeout_seconds) {
+            Ok(())
+        } else {
+            fault(
                 format!("{path}.default_suspend_timeout_seconds"),
                 "it must be between -1 and 604800",
-            ),
+            )
         }
     }
 
@@ -387,12 +388,13 @@ fn unique<'a>(path: &str, ids: impl Iterator<Item = &'a String>) -> Result<(), W
 
 /// Ids of declared objects must be usable in paths.
 fn path_id(path: &str, id: &str) -> Result<(), WorldFileError> {
-    match is_path_id(id) {
-        true => Ok(()),
-        false => fault(
+    if is_path_id(id) {
+        Ok(())
+    } else {
+        fault(
             format!("{path}.id"),
             "an id has 1 to 60 lower case letters, digits and hyphens",
-        ),
+        )
     }
 }
 

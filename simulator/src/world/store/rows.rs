@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
+use crate::world::api::message::decode;
 use crate::world::model::{Compute, Key, Operation, Project};
 use crate::world::{Head, Profile, World};
 
@@ -130,13 +131,12 @@ impl World {
     /// Removes possible secrets from a path: tokens, and anything longer than an id.
     pub fn redact_path(&self, path: &str) -> String {
         const LONGEST_ID: usize = 60;
-        let shown = |segment: &str| match segment.len() > LONGEST_ID
-            || self
-                .keys
-                .is_token(&crate::world::api::message::decode(segment))
-        {
-            true => "(hidden)".to_owned(),
-            false => segment.to_owned(),
+        let shown = |segment: &str| {
+            if segment.len() > LONGEST_ID || self.keys.is_token(&decode(segment)) {
+                "(hidden)".to_owned()
+            } else {
+                segment.to_owned()
+            }
         };
         path.split('/').map(shown).collect::<Vec<_>>().join("/")
     }
