@@ -141,7 +141,7 @@ async fn arrive(
 ) -> (u64, Option<SignedDuration>) {
     let authorization = authorization(&parts.headers);
     let shown = path.unwrap_or(parts.uri.path()).to_owned();
-    let noted = shell.perform(move |world, now| {
+    let logged = shell.perform(move |world, now| {
         let key_id = authorization
             .as_ref()
             .and_then(|header| world.key_behind(header));
@@ -150,7 +150,7 @@ async fn arrive(
             .and_then(|header| world.key_age(header, now));
         (now.to_string(), world.redact_path(&shown), key_id, key_age)
     });
-    let (at, shown, key_id, key_age) = noted.await.unwrap_or_default();
+    let (at, shown, key_id, key_age) = logged.await.unwrap_or_default();
     let n = shell.log().arrived(Entry {
         n: 0,
         at,

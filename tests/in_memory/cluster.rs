@@ -332,7 +332,7 @@ impl Cluster {
         if self
             .secrets
             .get(name)
-            .is_none_or(|stands| **stands != secret)
+            .is_none_or(|stored| **stored != secret)
         {
             bump(&mut secret);
         }
@@ -460,23 +460,23 @@ fn bump(secret: &mut Secret) {
 }
 
 /// `None` if the patch names another version.
-fn patched(stands: &Value, patch: &str) -> Option<Value> {
+fn patched(stored: &Value, patch: &str) -> Option<Value> {
     let patch: Value = serde_json::from_str(patch).unwrap();
-    if patch["metadata"]["resourceVersion"] != stands["metadata"]["resourceVersion"] {
+    if patch["metadata"]["resourceVersion"] != stored["metadata"]["resourceVersion"] {
         return None;
     }
-    let mut next = stands.clone();
+    let mut next = stored.clone();
     merge(&mut next, &patch);
     Some(next)
 }
 
 /// `None` if the patch names another version.
-fn with_status(stands: &Value, patch: &str) -> Option<Value> {
+fn with_status(stored: &Value, patch: &str) -> Option<Value> {
     let patch: Value = serde_json::from_str(patch).unwrap();
-    if patch["metadata"]["resourceVersion"] != stands["metadata"]["resourceVersion"] {
+    if patch["metadata"]["resourceVersion"] != stored["metadata"]["resourceVersion"] {
         return None;
     }
-    let mut next = stands.clone();
+    let mut next = stored.clone();
     next["status"] = patch["status"].clone();
     Some(next)
 }

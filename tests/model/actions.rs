@@ -19,7 +19,7 @@ use super::in_memory::{Print, Request, hash};
 use super::mutation::{Mutation, as_if_its_own};
 use super::pass::{answer, pass};
 use super::people::{exposed, of_people, people, rewritten};
-use super::replay::{Answer, Base, Call, Effect, Flight, Pending, Replay, outside_of_passes};
+use super::replay::{Answer, Base, Call, Effect, Pending, PendingPass, Replay, outside_of_passes};
 use super::state::{Floating, State, process};
 use super::surroundings::{elsewhere, read};
 use super::tenant::{FORGED, forges};
@@ -297,16 +297,18 @@ fn answered_later(bound: &Bound, state: &State, p: usize, i: usize) -> Option<St
     let mut next = state.clone();
     next.left.slow = state.left.slow.checked_sub(1)?;
     let came = Some(apply(bound, &mut next, &effect));
-    let flight = next.processes[p].flights.get(&i)?.clone_inner();
-    let flight = Flight {
+    let pending_pass = next.processes[p].pending_passes.get(&i)?.clone_inner();
+    let pending_pass = PendingPass {
         pending: Pending {
             effect,
             since,
             came,
         },
-        ..flight
+        ..pending_pass
     };
-    next.process_mut(p).flights.insert(i, flight.print());
+    next.process_mut(p)
+        .pending_passes
+        .insert(i, pending_pass.print());
     Some(next)
 }
 
@@ -350,7 +352,7 @@ fn gone(bound: &Bound, state: &mut State, p: usize, stored: &Print<Stored>) {
         keys: None,
         settings: bound.settings(),
         statuses: bound.statuses(),
-        tells: false,
+        records_events: false,
         mutation: bound.mutation,
     };
     let base = Print::hashed(0, base);
@@ -432,9 +434,9 @@ fn leads(bound: &Bound, state: &State) -> Option<State> {
 
 pub fn pending(state: &State, p: usize, i: usize) -> Option<Pending> {
     state.processes[p]
-        .flights
+        .pending_passes
         .get(&i)
-        .map(|flight| flight.pending.clone())
+        .map(|pending_pass| pending_pass.pending.clone())
 }
 
 /// A request without an answer: the cluster carries it out at once, the platform possibly within a

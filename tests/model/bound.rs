@@ -208,7 +208,7 @@ impl Bound {
     }
 
     /// True if promises depend on more than the current state.
-    pub fn is_noted(&self) -> bool {
+    pub fn depends_on_past(&self) -> bool {
         self.named > 0 || self.policies > 0 || self.alike > 0 || self.repeated > 0
     }
 

@@ -14,7 +14,7 @@ use super::edits::ELSEWHERE;
 use super::in_memory::cluster::NAMESPACE;
 use super::in_memory::{Print, Request, Resource};
 use super::mutation::Mutation;
-use super::noted::note;
+use super::past::record_past;
 use super::replay::{Answer, Call, Effect};
 use super::state::{Compute, Key, State};
 
@@ -46,10 +46,10 @@ pub fn apply(bound: &Bound, state: &mut State, effect: &Effect) -> Answer {
     match effect {
         Effect::Cluster(request) => {
             let request = mutated(bound, state, request);
-            let before = bound.is_noted().then(|| state.clone());
+            let before = bound.depends_on_past().then(|| state.clone());
             let answer = state.cluster_mut().handle(&request);
             if let Some(before) = before {
-                note(bound, &before, state, &request);
+                record_past(bound, &before, state, &request);
             }
             Answer::Cluster(answer)
         }
@@ -224,7 +224,7 @@ fn delete_compute(state: &mut State, elsewhere: bool, id: u8) -> Answer {
         return no_such_compute();
     }
     let removed = state.platform.computes.remove(&id);
-    if removed.is_some_and(|removed| removed.made_for.is_none()) && !state.noted.named.contains(&id)
+    if removed.is_some_and(|removed| removed.made_for.is_none()) && !state.past.named.contains(&id)
     {
         state.violation = Some("a foreign compute was deleted");
     }
@@ -233,7 +233,7 @@ fn delete_compute(state: &mut State, elsewhere: bool, id: u8) -> Answer {
 
 fn create_key(bound: &Bound, state: &mut State, elsewhere: bool, name: &str) -> Answer {
     state.platform.made += 1;
-    state.noted.keys += u8::from(bound.meddled > 0);
+    state.past.keys += u8::from(bound.meddled > 0);
     let key = Key {
         name: name.to_owned(),
         foreign: false,
@@ -265,7 +265,7 @@ fn probe_key(state: &State, secret: &str) -> Answer {
 }
 
 fn removed_by_us(state: &mut State, id: u8) -> Answer {
-    if state.noted.kept.iter().any(|(_, kept)| *kept == id) {
+    if state.past.kept.iter().any(|(_, kept)| *kept == id) {
         state.violation = Some("what was to be kept was deleted");
     }
     Answer::Done

@@ -15,7 +15,7 @@ use super::bound::Bound;
 use super::in_memory::{Cluster, Print, hash};
 use super::mutation::{MutatedAccounts, MutatedComputes, MutatedKeys, Mutation};
 use super::remote::Remote;
-use super::replay::{self, Answer, Base, Entry, Flight, Pending, Progress, Reached};
+use super::replay::{self, Answer, Base, Entry, Pending, PendingPass, Progress, Reached};
 use super::state::{Process, ReadKeys, State};
 
 /// The outcome of beginning a pass.
@@ -42,7 +42,7 @@ pub struct After {
     wrote: bool,
     /// The known keys of the organization, if the pass has read or changed them.
     keys: Option<Option<Print<ReadKeys>>>,
-    flight: Option<Print<Flight>>,
+    pending_pass: Option<Print<PendingPass>>,
     /// The report for the status.
     report: Option<Arc<Report>>,
 }
@@ -51,7 +51,7 @@ pub struct After {
 pub fn pass(bound: &Bound, state: &State, p: usize, i: usize) -> Option<Pass> {
     let process = &state.processes[p];
     let resource = bound.resource(i);
-    if process.flights.contains_key(&i) || !process.caches.contains_key(&resource) {
+    if process.pending_passes.contains_key(&i) || !process.caches.contains_key(&resource) {
         return None;
     }
     let question = hash(&(
@@ -64,7 +64,7 @@ pub fn pass(bound: &Bound, state: &State, p: usize, i: usize) -> Option<Pass> {
         .memos
         .passes
         .get(question, || begin(bound, state, p, i, question));
-    let (waits, report) = (after.flight.is_some(), after.report.clone());
+    let (waits, report) = (after.pending_pass.is_some(), after.report.clone());
     let mut state = state.clone();
     after.adopt(bound, state.process_mut(p), i, true);
     Some(Pass {
@@ -137,7 +137,7 @@ fn begin(bound: &Bound, state: &State, p: usize, i: usize, question: u64) -> Aft
         keys: process.keys.clone(),
         settings: bound.settings(),
         statuses: bound.statuses(),
-        tells: bound.named > 0 || bound.alike > 0 || bound.repeated > 0,
+        records_events: bound.named > 0 || bound.alike > 0 || bound.repeated > 0,
         mutation: bound.mutation,
     };
     let base = Print::hashed(question, base);
@@ -147,7 +147,7 @@ fn begin(bound: &Bound, state: &State, p: usize, i: usize, question: u64) -> Aft
 /// Gives the pass of `p` over `i` its answer, and runs it to its next effect or its end.
 pub fn answer(bound: &Bound, state: &mut State, p: usize, i: usize, answer: Answer) {
     let process = &state.processes[p];
-    let flight = process.flights[&i].clone();
+    let pending_pass = process.pending_passes[&i].clone();
     let wrote = process.wrote_since.contains(&i);
     let moment = (
         process.number,
@@ -157,11 +157,11 @@ pub fn answer(bound: &Bound, state: &mut State, p: usize, i: usize, answer: Answ
         wrote,
         format!("{answer:?}"),
     );
-    let question = hash(&(&flight, moment));
+    let question = hash(&(&pending_pass, moment));
     let proceed = || {
-        let mut tape = flight.tape.clone();
-        tape.push(Entry::Answer(answer.clone()));
-        proceed(bound, state, Actor { p, i }, flight.base.clone(), tape)
+        let mut log = pending_pass.log.clone();
+        log.push(Entry::Answer(answer.clone()));
+        proceed(bound, state, Actor { p, i }, pending_pass.base.clone(), log)
     };
     let after = bound.memos.answers.get(question, proceed);
     // Passes with the same decision share a memo, whatever led to it. Some of them are recomputed
@@ -188,19 +188,19 @@ fn proceed(
     state: &State,
     actor: Actor,
     base: Print<Base>,
-    tape: Vec<Entry>,
+    log: Vec<Entry>,
 ) -> After {
     let Actor { p, i } = actor;
     let now = state.now(p);
     let reachable = (!state.processes[p].cut_off).then_some(&*state.cluster);
     let Progress {
         contents,
-        tape,
+        log,
         resolved,
         wrote,
         keys,
         reached,
-    } = run(&base, &tape, now, reachable);
+    } = run(&base, &log, now, reachable);
     let process = &state.processes[p];
     // Without the brake, and with a fixed account, a pass changes only the state of its own
     // resource.
@@ -217,7 +217,7 @@ fn proceed(
         connections: process.connections,
         wrote: process.wrote_since.contains(&i) || wrote && !bound.is(Mutation::TrustOldReadings),
         keys,
-        flight: None,
+        pending_pass: None,
         report: None,
         uid,
     };
@@ -233,11 +233,11 @@ fn proceed(
                 since: state.tick,
                 came: None,
             };
-            after.flight = Some(
-                bound.memos.flight(
-                    Flight {
+            after.pending_pass = Some(
+                bound.memos.pending_pass(
+                    PendingPass {
                         base,
-                        tape,
+                        log,
                         resolved,
                         pending,
                     }
@@ -252,17 +252,12 @@ fn proceed(
 }
 
 /// Replays the pass of the resource's kind.
-fn run(
-    base: &Print<Base>,
-    tape: &[Entry],
-    now: Timestamp,
-    reachable: Option<&Cluster>,
-) -> Progress {
+fn run(base: &Print<Base>, log: &[Entry], now: Timestamp, reachable: Option<&Cluster>) -> Progress {
     match base.resource.0 {
-        "Compute" => replay::run::<MutatedComputes>(base, tape, now, reachable),
-        "ProjectKey" => replay::run::<MutatedKeys>(base, tape, now, reachable),
-        "Account" => replay::run::<MutatedAccounts<Account>>(base, tape, now, reachable),
-        _ => replay::run::<MutatedAccounts<ClusterAccount>>(base, tape, now, reachable),
+        "Compute" => replay::run::<MutatedComputes>(base, log, now, reachable),
+        "ProjectKey" => replay::run::<MutatedKeys>(base, log, now, reachable),
+        "Account" => replay::run::<MutatedAccounts<Account>>(base, log, now, reachable),
+        _ => replay::run::<MutatedAccounts<ClusterAccount>>(base, log, now, reachable),
     }
 }
 
@@ -270,7 +265,7 @@ impl After {
     /// Applies the result to a process. The first part of a pass saw the process as it still is, so
     /// its changes of shared state apply too. Later parts change only their own state.
     fn adopt(self, bound: &Bound, process: &mut Process, i: usize, beginning: bool) {
-        let is_there = self.flight.is_some()
+        let is_there = self.pending_pass.is_some()
             || process
                 .caches
                 .values()
@@ -285,10 +280,10 @@ impl After {
         } else {
             process.wrote_since.remove(&i);
         }
-        if let Some(flight) = self.flight {
-            process.flights.insert(i, flight);
+        if let Some(pending_pass) = self.pending_pass {
+            process.pending_passes.insert(i, pending_pass);
         } else {
-            process.flights.remove(&i);
+            process.pending_passes.remove(&i);
         }
         if let Some(keys) = self.keys {
             process.keys = keys;
@@ -309,7 +304,7 @@ impl After {
             &self.accounts,
             self.wrote,
             &self.keys,
-            &self.flight,
+            &self.pending_pass,
         ))
     }
 }

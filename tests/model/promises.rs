@@ -103,7 +103,7 @@ fn replaced_keys(bound: &Bound, state: &State, world: &World) -> usize {
 /// Only a lost secret justifies another key. A policy that changes a Secret does not.
 fn needless_keys(bound: &Bound, state: &State) -> Option<String> {
     let most = 1 + bound.lost + bound.crashes + bound.leaders - 1;
-    (state.noted.keys > most).then(|| format!("{} keys were created for one", state.noted.keys))
+    (state.past.keys > most).then(|| format!("{} keys were created for one", state.past.keys))
 }
 
 /// The name without the namespace.
@@ -112,10 +112,10 @@ fn name_of((_, name): &Resource) -> &str {
 }
 
 /// True if an event has named a compute.
-fn told(state: &State, id: &str) -> bool {
+fn is_reported(state: &State, id: &str) -> bool {
     state
-        .noted
-        .told
+        .past
+        .events
         .iter()
         .any(|text| promises::words(text).any(|word| word == id))
 }
@@ -151,7 +151,7 @@ fn world(bound: &Bound, state: &State) -> World {
 fn live_computes(state: &State) -> Vec<LiveCompute> {
     let made_by = |id: &u8, made_for: Option<&Resource>| match made_for {
         Some(resource) if !is_left_to_users(state, resource) => {
-            if state.noted.overlooked.contains(id) {
+            if state.past.overlooked.contains(id) {
                 Maker::SomebodyElse
             } else {
                 Maker::Operator(Some(name_of(resource).to_owned()))
@@ -166,7 +166,7 @@ fn live_computes(state: &State) -> Vec<LiveCompute> {
             let name = format!("ep-{id}");
             LiveCompute {
                 made_by: made_by(id, it.made_for.as_ref()),
-                late: it.late || it.twin || gone(it.made_for.as_ref()) && told(state, &name),
+                late: it.late || it.twin || gone(it.made_for.as_ref()) && is_reported(state, &name),
                 id: name,
             }
         })
@@ -189,7 +189,7 @@ fn live_keys(bound: &Bound, state: &State) -> Vec<LiveKey> {
 }
 
 fn is_left_to_users(state: &State, resource: &Resource) -> bool {
-    state.noted.orphaned.contains(resource)
+    state.past.orphaned.contains(resource)
 }
 
 fn of_kind<'a>(state: &'a State, kind: &'a str) -> impl Iterator<Item = &'a Print<Stored>> {
@@ -471,7 +471,7 @@ fn left_over(
         let is_twin = state.platform.computes[&number(&compute.id)].twin;
         let Some((i, stored)) = resource else {
             return if is_twin {
-                !bound.marks() && told(state, &compute.id)
+                !bound.marks() && is_reported(state, &compute.id)
             } else {
                 compute.late
             };

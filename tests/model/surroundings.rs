@@ -24,9 +24,7 @@ pub fn elsewhere(bound: &Bound, state: &State, action: Action) -> Option<State> 
                 && let Some(made) = next.platform.computes.get_mut(&id)
             {
                 made.late = in_time.is_some_and(|in_time| state.tick > in_time);
-                next.noted
-                    .overlooked
-                    .extend(in_time.is_none().then_some(id));
+                next.past.overlooked.extend(in_time.is_none().then_some(id));
             }
         }
         Action::ForeignOneAppears => {
@@ -55,7 +53,7 @@ pub fn elsewhere(bound: &Bound, state: &State, action: Action) -> Option<State> 
                 .get(&resource)
                 .filter(|stored| !stored.is_deleting())
                 .filter(held)?;
-            next.noted.deleted(bound, state, i);
+            next.past.deleted(bound, state, i);
             next.cluster_mut().delete(&resource, at(0));
         }
         // A process that is cut off ends before the next tick.
@@ -165,7 +163,7 @@ fn alike(bound: &Bound, state: &mut State) {
         },
     );
     if !bound.marks() {
-        state.noted.alike.insert(id);
+        state.past.alike.insert(id);
     }
 }
 

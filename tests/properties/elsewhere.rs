@@ -306,7 +306,7 @@ impl Simulation {
 
     /// Checks an event that reports keys as revoked: none of them may still be valid on any
     /// platform.
-    pub fn note_told(&mut self, resource: &Resource, reason: &str, text: &str) {
+    pub fn note_event(&mut self, resource: &Resource, reason: &str, text: &str) {
         if !reason.starts_with("KeyRevoked")
             || text.ends_with("dbplane checks whether it was revoked.")
         {

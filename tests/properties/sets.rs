@@ -24,7 +24,7 @@ use super::watching::history;
 
 /// An event of the set.
 #[derive(Clone, Copy, Debug)]
-enum Deed {
+enum SetEvent {
     Nothing,
     Kill,
     Scale(u32),
@@ -38,18 +38,18 @@ enum Deed {
     Deleted(bool),
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn event() -> impl Strategy<Value = SetEvent> {
     let which = || 0..4_usize;
     prop_oneof![
-        2 => Just(Deed::Nothing),
-        2 => Just(Deed::Kill),
-        6 => (0..5_u32).prop_map(Deed::Scale),
-        3 => (0..2_u8).prop_map(Deed::Branch),
-        3 => (0..3_u8).prop_map(Deed::Resize),
-        2 => which().prop_map(Deed::ReplicaDeleted),
-        1 => which().prop_map(Deed::ReplicaReleased),
-        1 => which().prop_map(Deed::ReplicaOrphaned),
-        1 => any::<bool>().prop_map(Deed::Deleted),
+        2 => Just(SetEvent::Nothing),
+        2 => Just(SetEvent::Kill),
+        6 => (0..5_u32).prop_map(SetEvent::Scale),
+        3 => (0..2_u8).prop_map(SetEvent::Branch),
+        3 => (0..3_u8).prop_map(SetEvent::Resize),
+        2 => which().prop_map(SetEvent::ReplicaDeleted),
+        1 => which().prop_map(SetEvent::ReplicaReleased),
+        1 => which().prop_map(SetEvent::ReplicaOrphaned),
+        1 => any::<bool>().prop_map(SetEvent::Deleted),
     ]
 }
 
@@ -85,15 +85,15 @@ impl Declared {
     }
 }
 
-struct Course<'a> {
+struct SetRun<'a> {
     run: Run<'a>,
     declared: Declared,
 }
 
-impl<'a> Course<'a> {
+impl<'a> SetRun<'a> {
     /// Declares a set with this many replicas.
     fn begin(history: &'a History, replicas: u32) -> Self {
-        let mut course = Self {
+        let mut set_run = Self {
             run: Run::prepared(history),
             declared: Declared {
                 replicas,
@@ -101,34 +101,34 @@ impl<'a> Course<'a> {
                 size: 0,
             },
         };
-        course.declare(course.declared);
-        course
+        set_run.declare(set_run.declared);
+        set_run
     }
 }
 
-impl Course<'_> {
-    fn happen(&mut self, deed: Deed) {
-        match deed {
-            Deed::Nothing => {}
-            Deed::Kill => self.run.kill(),
-            Deed::Scale(replicas) => self.declare(Declared {
+impl SetRun<'_> {
+    fn happen(&mut self, event: SetEvent) {
+        match event {
+            SetEvent::Nothing => {}
+            SetEvent::Kill => self.run.kill(),
+            SetEvent::Scale(replicas) => self.declare(Declared {
                 replicas,
                 ..self.declared
             }),
-            Deed::Branch(branch) => self.declare(Declared {
+            SetEvent::Branch(branch) => self.declare(Declared {
                 branch,
                 ..self.declared
             }),
-            Deed::Resize(size) => self.declare(Declared {
+            SetEvent::Resize(size) => self.declare(Declared {
                 size,
                 ..self.declared
             }),
-            Deed::ReplicaDeleted(which) => {
+            SetEvent::ReplicaDeleted(which) => {
                 self.on_replica(which, |run, replica| run.delete_now(replica))
             }
-            Deed::ReplicaReleased(which) => self.edit(which, json!({"labels": {"app": null}})),
-            Deed::ReplicaOrphaned(which) => self.edit(which, json!({"ownerReferences": null})),
-            Deed::Deleted(orphans) => {
+            SetEvent::ReplicaReleased(which) => self.edit(which, json!({"labels": {"app": null}})),
+            SetEvent::ReplicaOrphaned(which) => self.edit(which, json!({"ownerReferences": null})),
+            SetEvent::Deleted(orphans) => {
                 if orphans {
                     (0..self.replicas().len())
                         .for_each(|which| self.edit(which, json!({"ownerReferences": null})));
@@ -213,7 +213,7 @@ impl Course<'_> {
     }
 }
 
-fn plays(profile: Profile, deeds: &[(Deed, u16)], faults: Vec<Hit>) -> Result<(), String> {
+fn play(profile: Profile, events: &[(SetEvent, u16)], faults: Vec<Hit>) -> Result<(), String> {
     let history = History {
         profile,
         faults,
@@ -221,22 +221,22 @@ fn plays(profile: Profile, deeds: &[(Deed, u16)], faults: Vec<Hit>) -> Result<()
         deletes_per_minute: 1000,
         ..history(&[], false)
     };
-    let mut course = Course::begin(&history, 2);
-    course.run.go_on(5)?;
-    for (deed, seconds) in deeds {
-        course.happen(*deed);
-        course.run.go_on(*seconds)?;
+    let mut set_run = SetRun::begin(&history, 2);
+    set_run.run.run_for(5)?;
+    for (event, seconds) in events {
+        set_run.happen(*event);
+        set_run.run.run_for(*seconds)?;
     }
-    course.run.settle()?;
-    course.kept()
+    set_run.run.settle()?;
+    set_run.kept()
 }
 
 proptest! {
     #![proptest_config(config(32))]
 
     #[test]
-    fn a_set_has_what_is_declared(profile in profile(), deeds in prop::collection::vec((deed(), 0..90_u16), 0..6), faults in faults()) {
-        plays(profile, &deeds, faults).map_err(TestCaseError::fail)?;
+    fn a_set_has_the_declared_replicas(profile in profile(), events in prop::collection::vec((event(), 0..90_u16), 0..6), faults in faults()) {
+        play(profile, &events, faults).map_err(TestCaseError::fail)?;
     }
 }
 
@@ -246,35 +246,35 @@ proptest! {
 fn the_replicas_of_a_set_stay_on_their_platform() {
     for anew in [false, true] {
         let history = history(&[], false);
-        let mut course = Course::begin(&history, 2);
-        course.run.go_on(300).unwrap();
-        let live = |course: &Course| -> Vec<_> {
-            let computes = course.run.simulation.lock().world.console_computes(None);
+        let mut set_run = SetRun::begin(&history, 2);
+        set_run.run.run_for(300).unwrap();
+        let live = |set_run: &SetRun| -> Vec<_> {
+            let computes = set_run.run.simulation.lock().world.console_computes(None);
             computes
                 .into_iter()
                 .map(|compute| (compute.id, compute.size))
                 .collect()
         };
-        let before = live(&course);
-        course.run.inject(
+        let before = live(&set_run);
+        set_run.run.inject(
             "elsewhere Post *",
             Times::Always,
             Injected::Fault(Fault::Refused(403)),
         );
-        course.run.happen(&Event::Moved(Move::Account { anew }));
-        for deed in [
-            Deed::Nothing,
-            Deed::Resize(1),
-            Deed::Kill,
-            Deed::Scale(3),
-            Deed::ReplicaDeleted(0),
-            Deed::Scale(1),
+        set_run.run.happen(&Event::Moved(Move::Account { anew }));
+        for event in [
+            SetEvent::Nothing,
+            SetEvent::Resize(1),
+            SetEvent::Kill,
+            SetEvent::Scale(3),
+            SetEvent::ReplicaDeleted(0),
+            SetEvent::Scale(1),
         ] {
-            course.happen(deed);
-            course.run.go_on(300).unwrap();
-            assert_eq!(live(&course), before, "{deed:?}");
+            set_run.happen(event);
+            set_run.run.run_for(300).unwrap();
+            assert_eq!(live(&set_run), before, "{event:?}");
         }
-        course.run.settle().unwrap();
-        course.kept().unwrap();
+        set_run.run.settle().unwrap();
+        set_run.kept().unwrap();
     }
 }

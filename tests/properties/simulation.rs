@@ -222,7 +222,7 @@ impl Simulation {
     }
 
     /// Stops all faults. Pending requests still arrive.
-    pub fn calm(&mut self) {
+    pub fn stop_faults(&mut self) {
         self.faults.clear();
         self.deviations.clear();
         self.injector = Injector::default();

@@ -117,7 +117,7 @@ impl State {
         Self { first, ..self }
     }
 
-    pub fn beside_a_foreign_primary(self) -> Self {
+    pub fn with_a_foreign_primary(self) -> Self {
         Self {
             foreign: true,
             ..self

@@ -13,7 +13,7 @@ use crate::world::api::message::Reply;
 use crate::world::api::shapes::{ComputeAndOperations, ComputeList, OneCompute};
 use crate::world::computes::config::{ComputeRequest, Rules};
 use crate::world::computes::lifecycle::work_done;
-use crate::world::computes::updates::{Course, Difference, course};
+use crate::world::computes::updates::{Difference, Operations, operations_for};
 use crate::world::model::{Action, Compute, ComputeConfig, ComputeKind, Operation, Project, State};
 use crate::world::setup::settings::ConflictScope;
 use crate::world::{ComputeKey, Context, Profile, World};
@@ -177,12 +177,12 @@ impl World {
             return Ok(Vec::new());
         }
         self.refuse_when_busy(key)?;
-        let course = course(difference, compute.target_state(), self.profile);
+        let operations = operations_for(difference, compute.target_state(), self.profile);
         self.set_config(key, config, now);
-        Ok(match course {
-            Course::Nothing => Vec::new(),
-            Course::Instead(actions) => self.schedule(key, actions, now),
-            Course::Behind(actions) => self.append(key, actions, now),
+        Ok(match operations {
+            Operations::Nothing => Vec::new(),
+            Operations::AtOnce(actions) => self.schedule(key, actions, now),
+            Operations::AfterOthers(actions) => self.append(key, actions, now),
         })
     }
 

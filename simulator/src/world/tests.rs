@@ -192,7 +192,7 @@ proptest! {
     }
 
     #[test]
-    fn a_restored_world_goes_on_as_if_it_had_never_stopped(before in events(), after in events(), profile in profile()) {
+    fn a_restored_world_continues_as_if_it_had_never_stopped(before in events(), after in events(), profile in profile()) {
         let mut original = world(profile);
         let mut store: std::collections::BTreeMap<(&str, String), Vec<u8>> = Default::default();
         let mut now = begin();

@@ -147,7 +147,7 @@ async fn the_program_serves_the_profile_that_is_named() {
 }
 
 #[test]
-fn the_program_tells_where_a_world_file_is_wrong() {
+fn the_program_reports_where_a_world_file_is_wrong() {
     let directory = tempfile::tempdir().unwrap();
     let world = directory.path().join("world.yaml");
     let cases = [

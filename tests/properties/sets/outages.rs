@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use dbplane::api::{Compute, ReadReplicaSet};
 
-use super::{Course, Deed};
+use super::{SetEvent, SetRun};
 use crate::config;
 use crate::faults::Fault;
 use crate::history::History;
@@ -15,11 +15,11 @@ use crate::in_memory::Resource;
 use crate::injector::{Injected, Times};
 use crate::watching::history;
 
-fn change() -> impl Strategy<Value = Deed> {
+fn change() -> impl Strategy<Value = SetEvent> {
     prop_oneof![
-        1 => (1..5_u32).prop_map(Deed::Scale),
-        2 => (0..2_u8).prop_map(Deed::Branch),
-        2 => (0..3_u8).prop_map(Deed::Resize),
+        1 => (1..5_u32).prop_map(SetEvent::Scale),
+        2 => (0..2_u8).prop_map(SetEvent::Branch),
+        2 => (0..3_u8).prop_map(SetEvent::Resize),
     ]
 }
 
@@ -32,7 +32,7 @@ const OUTAGES: [Fault; 5] = [
     Fault::Huge,
 ];
 
-impl Course<'_> {
+impl SetRun<'_> {
     /// Specs of the named replicas that exist and are not being deleted.
     fn specs(&self, names: &[Resource]) -> Vec<Value> {
         let simulation = self.run.simulation.lock();
@@ -58,44 +58,44 @@ impl Course<'_> {
 }
 
 /// Without observations, no replica changes, and only surplus replicas are deleted.
-fn unseen(outage: &Fault, deeds: &[(Deed, u16)]) -> Result<(), String> {
+fn check_outage(outage: &Fault, events: &[(SetEvent, u16)]) -> Result<(), String> {
     let history = History {
         deletes_per_minute: 1000,
         ..history(&[], false)
     };
-    let mut course = Course::begin(&history, 3);
-    course.run.go_on(300)?;
-    let replicas = course.replicas();
-    let before = course.specs(&replicas);
+    let mut set_run = SetRun::begin(&history, 3);
+    set_run.run.run_for(300)?;
+    let replicas = set_run.replicas();
+    let before = set_run.specs(&replicas);
     let mut fewest = 3;
     for at in ["Get *", "Post *", "Patch *", "Delete *"] {
-        course
+        set_run
             .run
             .inject(at, Times::Always, Injected::Fault(outage.clone()));
     }
-    course.run.go_on(300)?;
-    if (course.ready(), before.len()) != (0, 3) {
-        return Err(format!("{} of {} are ready", course.ready(), before.len()));
+    set_run.run.run_for(300)?;
+    if (set_run.ready(), before.len()) != (0, 3) {
+        return Err(format!("{} of {} are ready", set_run.ready(), before.len()));
     }
-    for (deed, seconds) in deeds {
-        course.happen(*deed);
-        fewest = fewest.min(course.declared.replicas);
-        course.run.go_on(*seconds)?;
-        let left = course.specs(&replicas);
+    for (event, seconds) in events {
+        set_run.happen(*event);
+        fewest = fewest.min(set_run.declared.replicas);
+        set_run.run.run_for(*seconds)?;
+        let left = set_run.specs(&replicas);
         if left.len() < fewest as usize || left.iter().any(|spec| *spec != before[0]) {
             return Err(format!("{fewest} of them are declared at least: {left:#?}"));
         }
     }
-    course.run.without_injected_faults();
-    course.run.settle()?;
-    course.kept()
+    set_run.run.without_injected_faults();
+    set_run.run.settle()?;
+    set_run.kept()
 }
 
 proptest! {
     #![proptest_config(config(16))]
 
     #[test]
-    fn a_set_that_cannot_be_seen_loses_nothing(outage in prop::sample::select(&OUTAGES[..]), deeds in prop::collection::vec((change(), 30..200_u16), 1..5)) {
-        unseen(&outage, &deeds).map_err(TestCaseError::fail)?;
+    fn a_set_loses_nothing_during_an_outage(outage in prop::sample::select(&OUTAGES[..]), events in prop::collection::vec((change(), 30..200_u16), 1..5)) {
+        check_outage(&outage, &events).map_err(TestCaseError::fail)?;
     }
 }

@@ -5,7 +5,7 @@ use dbplane::controller::object::Managed;
 use kube::ResourceExt;
 use serde_json::json;
 
-use super::{Course, Declared, Deed, set};
+use super::{Declared, SetEvent, SetRun, set};
 use crate::faults::Fault;
 use crate::injector::{Injected, Times};
 use crate::reports::{assert_named, logged};
@@ -15,16 +15,16 @@ use crate::watching::history;
 /// Names of the replicas after a set grew from two to three, with this snag at a request.
 fn grows_with(at: &'static str, snag: Injected) -> Vec<String> {
     let history = history(&[], false);
-    let mut course = Course::begin(&history, 2);
-    course.run.go_on(300).unwrap();
-    course.run.inject(at, Times::Once, snag);
-    course.declare(Declared {
+    let mut set_run = SetRun::begin(&history, 2);
+    set_run.run.run_for(300).unwrap();
+    set_run.run.inject(at, Times::Once, snag);
+    set_run.declare(Declared {
         replicas: 3,
-        ..course.declared
+        ..set_run.declared
     });
-    course.run.go_on(300).unwrap();
-    course.kept().unwrap();
-    course
+    set_run.run.run_for(300).unwrap();
+    set_run.kept().unwrap();
+    set_run
         .replicas()
         .into_iter()
         .map(|(_, name)| name)
@@ -50,7 +50,7 @@ fn a_replica_whose_creation_is_not_answered_is_created_once() {
 
 /// The name is taken just before the create, so the set uses the next one.
 #[test]
-fn a_name_that_somebody_has_taken_is_left_to_them() {
+fn a_name_taken_by_others_is_skipped() {
     let taken = |simulation: &mut Simulation| {
         let spec = json!({"accountRef": {"name": "prod"}, "projectID": PROJECT, "branchID": "b1", "type": "ReadOnly"});
         let now = simulation.now;
@@ -64,24 +64,24 @@ fn a_name_that_somebody_has_taken_is_left_to_them() {
 
 /// A set that is being deleted with `--cascade=orphan` must not adopt an orphaned replica again.
 #[test]
-fn a_set_that_goes_adopts_nothing() {
+fn a_set_that_is_being_deleted_adopts_nothing() {
     let history = history(&[], false);
-    let mut course = Course::begin(&history, 1);
-    course.run.go_on(300).unwrap();
+    let mut set_run = SetRun::begin(&history, 1);
+    set_run.run.run_for(300).unwrap();
     let deleted = |simulation: &mut Simulation| {
         let held = json!({"metadata": {"finalizers": ["orphan"]}});
         simulation.cluster.edit(&set(), &held);
         let now = simulation.now;
         simulation.cluster.delete(&set(), now);
     };
-    course.run.inject(
+    set_run.run.inject(
         "read of ReadReplicaSet reads",
         Times::Once,
         Injected::Meanwhile(deleted),
     );
-    course.edit(0, json!({"ownerReferences": null}));
-    course.run.go_on(300).unwrap();
-    let replica = course
+    set_run.edit(0, json!({"ownerReferences": null}));
+    set_run.run.run_for(300).unwrap();
+    let replica = set_run
         .run
         .simulation
         .lock()
@@ -92,50 +92,50 @@ fn a_set_that_goes_adopts_nothing() {
     assert!(replica.meta_observed().ready);
 }
 
-/// Each deed with the events that it leads to.
-const EVENTS: [(Deed, &[&str]); 5] = [
+/// Each change of the set with the events that it leads to.
+const EVENTS: [(SetEvent, &[&str]); 5] = [
     (
-        Deed::Scale(2),
+        SetEvent::Scale(2),
         &["reads ReplicaCreated: Created Compute reads-1"],
     ),
     (
-        Deed::Resize(1),
+        SetEvent::Resize(1),
         &[
             "reads ReplicaChanged: Changed Compute reads-0 as the template says",
             "reads ReplicaChanged: Changed Compute reads-1 as the template says",
         ],
     ),
     (
-        Deed::ReplicaOrphaned(1),
+        SetEvent::ReplicaOrphaned(1),
         &["reads ReplicaAdopted: Compute reads-1 belongs to this set now"],
     ),
     (
-        Deed::ReplicaReleased(1),
+        SetEvent::ReplicaReleased(1),
         &[
             "reads ReplicaReleased: Compute reads-1 does not belong to this set any more",
             "reads ReplicaCreated: Created Compute reads-2",
         ],
     ),
     (
-        Deed::Scale(1),
+        SetEvent::Scale(1),
         &["reads ReplicaDeleted: Deleted Compute reads-0"],
     ),
 ];
 
 #[test]
-fn what_is_done_with_a_replica_is_told_and_logged() {
+fn changes_of_replicas_are_reported_and_logged() {
     let history = history(&[], false);
-    let mut course = Course::begin(&history, 1);
+    let mut set_run = SetRun::begin(&history, 1);
     let log = logged(|| {
-        course.run.told_after(300, |_| ());
-        for (deed, expected) in EVENTS {
-            course.happen(deed);
-            let told = course.run.told_after(300, |_| ());
-            let told: Vec<_> = told
+        set_run.run.events_after(300, |_| ());
+        for (event, expected) in EVENTS {
+            set_run.happen(event);
+            let reported = set_run.run.events_after(300, |_| ());
+            let reported: Vec<_> = reported
                 .iter()
                 .filter(|text| text.starts_with("reads "))
                 .collect();
-            assert_eq!(told, expected, "{deed:?}");
+            assert_eq!(reported, expected, "{event:?}");
         }
     });
     for (event, action) in [

@@ -50,7 +50,7 @@ impl World {
 
     fn plan_stale(&mut self) {
         if self.agenda.take_blank() {
-            self.plan_all_anew();
+            self.plan_all_again();
         }
         for key in self.agenda.take_stale() {
             let at = self
@@ -187,7 +187,7 @@ impl World {
             self.head.next_operation += 1;
             let starts_at = at;
             let mut steps = Vec::new();
-            for (effect, milliseconds) in self.course(*action) {
+            for (effect, milliseconds) in self.effects_of(*action) {
                 at += SignedDuration::from_millis(i64::from(milliseconds.max(1)));
                 steps.push(Step {
                     at,
@@ -251,7 +251,7 @@ impl World {
     }
 
     /// The effects of an operation on its compute, and the milliseconds that each part takes.
-    fn course(&self, action: Action) -> Vec<(Effect, u32)> {
+    fn effects_of(&self, action: Action) -> Vec<(Effect, u32)> {
         let settings = &self.head.settings;
         match action {
             Action::StartCompute => vec![(Effect::Started, settings.start_ms)],
@@ -321,10 +321,10 @@ impl World {
     pub(in crate::world) fn plans_changed(&mut self) {
         self.head.plans_changed_at = Some(self.now);
         self.head_touched = true;
-        self.plan_all_anew();
+        self.plan_all_again();
     }
 
-    fn plan_all_anew(&mut self) {
+    fn plan_all_again(&mut self) {
         for (key, _) in self.computes.iter() {
             self.agenda.stale(key);
         }

@@ -42,21 +42,27 @@ impl Difference {
 
 /// The operations of a change, and whether they replace or follow those in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::world) enum Course {
+pub(in crate::world) enum Operations {
     /// No operations.
     Nothing,
     /// At once; operations in progress are cancelled.
-    Instead(&'static [Action]),
+    AtOnce(&'static [Action]),
     /// After the operations in progress.
-    Behind(&'static [Action]),
+    AfterOthers(&'static [Action]),
 }
 
 /// The operations for a change of a compute whose state is, or will be, `target`.
-pub(in crate::world) fn course(difference: Difference, target: State, profile: Profile) -> Course {
+pub(in crate::world) fn operations_for(
+    difference: Difference,
+    target: State,
+    profile: Profile,
+) -> Operations {
     use Action::{ApplyConfig, StartCompute, SuspendCompute};
     let running = target != State::Idle;
     match (difference, running, profile) {
-        (Difference { moved: true, .. }, _, _) => Course::Instead(&[ApplyConfig, SuspendCompute]),
+        (Difference { moved: true, .. }, _, _) => {
+            Operations::AtOnce(&[ApplyConfig, SuspendCompute])
+        }
         (
             Difference {
                 moved: false,
@@ -66,22 +72,22 @@ pub(in crate::world) fn course(difference: Difference, target: State, profile: P
             },
             _,
             _,
-        ) => Course::Nothing,
+        ) => Operations::Nothing,
         (
             Difference {
                 switched_off: true, ..
             },
             true,
             _,
-        ) => Course::Instead(&[ApplyConfig, SuspendCompute]),
+        ) => Operations::AtOnce(&[ApplyConfig, SuspendCompute]),
         (Difference { resized: true, .. }, true, _) => {
-            Course::Instead(&[ApplyConfig, SuspendCompute, StartCompute])
+            Operations::AtOnce(&[ApplyConfig, SuspendCompute, StartCompute])
         }
-        (_, true, _) => Course::Behind(&[ApplyConfig]),
+        (_, true, _) => Operations::AfterOthers(&[ApplyConfig]),
         // A suspended compute applies its configuration at the next start. The specification has an
         // operation for every change.
-        (_, false, Profile::Public) => Course::Nothing,
-        (_, false, Profile::Default | Profile::Minimal) => Course::Behind(&[ApplyConfig]),
+        (_, false, Profile::Public) => Operations::Nothing,
+        (_, false, Profile::Default | Profile::Minimal) => Operations::AfterOthers(&[ApplyConfig]),
     }
 }
 
@@ -91,7 +97,7 @@ mod tests {
     use Action::{ApplyConfig, StartCompute, SuspendCompute};
 
     #[test]
-    fn courses() {
+    fn operations_of_each_change() {
         const NONE: Difference = Difference {
             moved: false,
             resized: false,
@@ -114,26 +120,26 @@ mod tests {
             other: true,
             ..NONE
         };
-        let restart = Course::Instead(&[ApplyConfig, SuspendCompute, StartCompute]);
-        let stop = Course::Instead(&[ApplyConfig, SuspendCompute]);
-        let apply = Course::Behind(&[ApplyConfig]);
+        let restart = Operations::AtOnce(&[ApplyConfig, SuspendCompute, StartCompute]);
+        let stop = Operations::AtOnce(&[ApplyConfig, SuspendCompute]);
+        let apply = Operations::AfterOthers(&[ApplyConfig]);
         use Profile::{Default, Minimal, Public};
         use State::{Active, Idle, Init};
         let cases = [
-            (NONE, Active, Public, Course::Nothing),
-            (NONE, Idle, Minimal, Course::Nothing),
+            (NONE, Active, Public, Operations::Nothing),
+            (NONE, Idle, Minimal, Operations::Nothing),
             (moved, Active, Public, stop),
             (moved, Idle, Public, stop),
             (moved, Init, Minimal, stop),
             (resized, Active, Public, restart),
             (resized, Active, Minimal, restart),
-            (resized, Idle, Public, Course::Nothing),
+            (resized, Idle, Public, Operations::Nothing),
             (resized, Idle, Default, apply),
             (resized, Idle, Minimal, apply),
             (off, Active, Public, stop),
-            (off, Idle, Public, Course::Nothing),
+            (off, Idle, Public, Operations::Nothing),
             (other, Active, Public, apply),
-            (other, Idle, Public, Course::Nothing),
+            (other, Idle, Public, Operations::Nothing),
             (
                 Difference {
                     moved: true,
@@ -147,7 +153,7 @@ mod tests {
         ];
         for (difference, target, profile, expected) in cases {
             assert_eq!(
-                course(difference, target, profile),
+                operations_for(difference, target, profile),
                 expected,
                 "{difference:?} {target:?} {profile:?}"
             );

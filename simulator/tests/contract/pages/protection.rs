@@ -9,7 +9,7 @@ use super::{PLACES, hidden, page_of, shows};
 use crate::support::*;
 
 #[tokio::test]
-async fn pages_have_nothing_inline_and_tell_browsers_to_allow_nothing_else() {
+async fn pages_have_nothing_inline_and_forbid_everything_else() {
     let platform = Platform::new().await;
     let path = platform.active_primary().await;
     let inline =

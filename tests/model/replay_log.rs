@@ -1,4 +1,4 @@
-//! The tape of a pass: clock readings, answers, and what the pass has read.
+//! The replay log of a pass: clock readings, answers, and what the pass has read.
 
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -10,13 +10,13 @@ use jiff::Timestamp;
 
 use super::bound::Statuses;
 use super::effects::silence;
-use super::flight::{Answer, Effect, Entry, Resolved};
 use super::in_memory::{Cluster, Print, Request, Resource, Response, hash};
 use super::mutation::Mutation;
+use super::pending_pass::{Answer, Effect, Entry, Resolved};
 use super::state::ReadKeys;
 
-/// The tape of the running pass, and inputs that it can read without an effect.
-pub struct Tape {
+/// The log of the running pass, and inputs that it can read without an effect.
+pub struct ReplayLog {
     pub resource: Resource,
     pub entries: Vec<Entry>,
     pub position: usize,
@@ -35,66 +35,66 @@ pub struct Tape {
 }
 
 thread_local! {
-    pub static TAPE: RefCell<Option<Tape>> = const { RefCell::new(None) };
+    pub static REPLAY_LOG: RefCell<Option<ReplayLog>> = const { RefCell::new(None) };
 }
 
-pub fn with_tape<T>(run: impl FnOnce(&mut Tape) -> T) -> T {
-    TAPE.with(|tape| run(tape.borrow_mut().as_mut().expect("a pass is being run")))
+pub fn with_log<T>(run: impl FnOnce(&mut ReplayLog) -> T) -> T {
+    REPLAY_LOG.with(|log| run(log.borrow_mut().as_mut().expect("a pass is being run")))
 }
 
 /// The resource of the pass.
 pub fn resource() -> Resource {
-    with_tape(|tape| tape.resource.clone())
+    with_log(|log| log.resource.clone())
 }
 
 /// The mutation of this run.
 pub fn mutation() -> Option<Mutation> {
-    with_tape(|tape| tape.mutation)
+    with_log(|log| log.mutation)
 }
 
 /// Called before a decision, with its observations.
 pub fn decides_on(observed: &impl Debug, now: Timestamp) {
-    with_tape(|tape| {
-        let filter = tape.statuses == Statuses::Whole;
-        tape.observed = filter.then(|| hash(&format!("{observed:?} {now}")));
+    with_log(|log| {
+        let filter = log.statuses == Statuses::Whole;
+        log.observed = filter.then(|| hash(&format!("{observed:?} {now}")));
     });
 }
 
 /// Called after a decision. Everything later depends on the decision, the memory of the object, and
 /// later reads. If statuses are stored, it also depends on the decision's observations.
 pub fn resolves(what: &impl Debug) {
-    with_tape(|tape| {
+    with_log(|log| {
         let rests_on = hash(&(
-            &tape.resource,
+            &log.resource,
             format!("{what:?}"),
-            tape.observed,
-            tape.is_untouched(),
+            log.observed,
+            log.is_untouched(),
         ));
-        tape.resolved = Some(Resolved {
+        log.resolved = Some(Resolved {
             rests_on,
-            position: tape.position,
+            position: log.position,
         });
     });
 }
 
 /// Called when the pass decides to write this status, and the copy of its record if that is lost.
 pub fn resolves_to_report(status: &impl Debug, record: (Option<&str>, impl Debug)) {
-    match with_tape(|tape| tape.statuses) {
+    match with_log(|log| log.statuses) {
         Statuses::Whole => resolves(&(status, record)),
         Statuses::Record => resolves(&record),
     }
 }
 
 /// Called when the pass reads this.
-pub fn looks_at(what: &impl Hash) {
-    with_tape(|tape| {
-        if let Some(resolved) = &mut tape.resolved {
+pub fn depends_on(what: &impl Hash) {
+    with_log(|log| {
+        if let Some(resolved) = &mut log.resolved {
             resolved.rests_on = hash(&(resolved.rests_on, what));
         }
     });
 }
 
-impl Tape {
+impl ReplayLog {
     fn next(&mut self) -> Option<Answer> {
         let Some(Entry::Answer(answer)) = self.entries.get(self.position) else {
             return None;
@@ -125,21 +125,21 @@ impl Tape {
 /// once: the pass could as well have begun then.
 pub async fn effect(effect: Effect) -> Answer {
     poll_fn(|_| {
-        with_tape(|tape| {
-            if let Some(answer) = tape.next() {
+        with_log(|log| {
+            if let Some(answer) = log.next() {
                 return Poll::Ready(answer);
             }
             if let Effect::Cluster(request) = &effect
-                && (is_read(request) && tape.is_untouched() || is_dry_run(request))
+                && (is_read(request) && log.is_untouched() || is_dry_run(request))
             {
-                let answer = match &tape.cluster {
+                let answer = match &log.cluster {
                     Some(cluster) => Answer::Cluster(cluster.clone().handle(request)),
                     None => silence(&effect),
                 };
-                tape.push(Entry::Answer(answer.clone()));
+                log.push(Entry::Answer(answer.clone()));
                 return Poll::Ready(answer);
             }
-            tape.pending = Some(effect.clone());
+            log.pending = Some(effect.clone());
             Poll::Pending
         })
     })
@@ -156,8 +156,8 @@ fn is_dry_run(request: &Request) -> bool {
 
 /// The organization's keys as last read through a connection.
 pub fn known_keys(connection: u64) -> ReadKeys {
-    let read = with_tape(|tape| tape.keys.clone());
-    looks_at(&read);
+    let read = with_log(|log| log.keys.clone());
+    depends_on(&read);
     let read = read
         .filter(|read| read.connection == connection)
         .map(|read| read.clone_inner());

@@ -49,23 +49,23 @@ pub enum Answer {
 
 /// A pass in progress.
 #[derive(Clone, Debug)]
-pub struct Flight {
+pub struct PendingPass {
     pub base: Print<Base>,
     /// Clock readings and answers, in order.
-    pub tape: Vec<Entry>,
+    pub log: Vec<Entry>,
     /// The decision, once it is made.
     pub resolved: Option<Resolved>,
     pub pending: Pending,
 }
 
-impl Flight {
+impl PendingPass {
     /// Passes with the same decision are equal, whatever led to it.
     pub fn print(self) -> Print<Self> {
         let (rests_on, since) = match self.resolved {
             Some(resolved) => (resolved.rests_on, resolved.position),
             None => (hash(&self.base), 0),
         };
-        let came = format!("{:?} {:?}", &self.tape[since..], self.pending);
+        let came = format!("{:?} {:?}", &self.log[since..], self.pending);
         Print::hashed(hash(&(rests_on, came)), self)
     }
 }
@@ -74,7 +74,7 @@ impl Flight {
 #[derive(Clone, Copy, Debug)]
 pub struct Resolved {
     pub rests_on: u64,
-    /// The length of the tape before the decision.
+    /// The length of the log before the decision.
     pub position: usize,
 }
 
@@ -92,7 +92,7 @@ pub struct Base {
     pub settings: PassSettings,
     pub statuses: Statuses,
     /// True if promises depend on the last event that names a compute before its resource goes.
-    pub tells: bool,
+    pub records_events: bool,
     pub mutation: Option<Mutation>,
 }
 

@@ -13,7 +13,7 @@ use super::remote::number;
 use super::state::State;
 
 #[derive(Clone, Debug, Default, Hash)]
-pub struct Noted {
+pub struct Past {
     /// Computes that users have named in specs. Each is deleted with the resource bound to it.
     pub named: BTreeSet<u8>,
     /// Objects of resources whose policy at deletion was to keep them, and has not changed since.
@@ -26,12 +26,12 @@ pub struct Noted {
     /// longer looked for.
     pub overlooked: BTreeSet<u8>,
     /// Texts of the events that named computes.
-    pub told: BTreeSet<String>,
+    pub events: BTreeSet<String>,
     /// Number of keys created by the operator.
     pub keys: u8,
 }
 
-impl Noted {
+impl Past {
     /// Notes that resource `i` is being deleted now.
     pub fn deleted(&mut self, bound: &Bound, state: &State, i: usize) {
         let Some(stored) = state
@@ -57,10 +57,10 @@ impl Noted {
 }
 
 /// Notes the effects of a request to the API server since `before`.
-pub fn note(bound: &Bound, before: &State, state: &mut State, request: &Request) {
+pub fn record_past(bound: &Bound, before: &State, state: &mut State, request: &Request) {
     match request {
         Request::Event { text, .. } if text.contains("ep-") => {
-            state.noted.told.insert(text.clone());
+            state.past.events.insert(text.clone());
         }
         Request::Patch { resource, .. } | Request::ApplyStatus { resource, .. }
             if bound.is_of_key() || resource.0 == "Compute" =>
@@ -68,9 +68,9 @@ pub fn note(bound: &Bound, before: &State, state: &mut State, request: &Request)
             let was = before.cluster.objects.get(resource);
             match state.cluster.objects.get(resource) {
                 None if was.is_some_and(|was| is_orphaned(was)) => {
-                    state.noted.orphaned.insert(resource.clone());
+                    state.past.orphaned.insert(resource.clone());
                 }
-                Some(_) if !state.noted.alike.is_empty() => {
+                Some(_) if !state.past.alike.is_empty() => {
                     let was = was
                         .map(|was| bound_compute(bound, was).identity)
                         .unwrap_or_default();
@@ -102,14 +102,14 @@ fn mistaken(bound: &Bound, was: &ComputeIdentity, state: &mut State, resource: &
             .as_ref()
             .is_some_and(|known| !known.contains(&binding.id))
     });
-    if binding.origin != Origin::Created || !is_new || !state.noted.alike.remove(&id) {
+    if binding.origin != Origin::Created || !is_new || !state.past.alike.remove(&id) {
         return;
     }
     for (other, compute) in &mut state.platform.computes {
         if *other == id {
             compute.made_for = Some(resource.clone());
         } else if compute.made_for.as_ref() == Some(resource) {
-            state.noted.overlooked.insert(*other);
+            state.past.overlooked.insert(*other);
         }
     }
     for floating in &mut state.platform.floating {

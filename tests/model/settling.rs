@@ -23,9 +23,9 @@ const LONGEST: usize = 2000;
 
 /// States that are known to settle.
 #[derive(Default)]
-pub struct Calm(HashSet<u64>);
+pub struct Settled(HashSet<u64>);
 
-impl Calm {
+impl Settled {
     /// Why `state` does not settle as promised without further faults; `None` if it does.
     pub fn unsettled(&mut self, bound: &Bound, state: &State) -> Option<String> {
         // Without faults, the unused fault counts make no difference.
