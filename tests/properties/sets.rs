@@ -244,7 +244,7 @@ proptest! {
 /// changed, whatever is declared.
 #[test]
 fn the_replicas_of_a_set_stay_on_their_platform() {
-    for anew in [false, true] {
+    for recreated in [false, true] {
         let history = history(&[], false);
         let mut set_run = SetRun::begin(&history, 2);
         set_run.run.run_for(300).unwrap();
@@ -261,7 +261,9 @@ fn the_replicas_of_a_set_stay_on_their_platform() {
             Times::Always,
             Injected::Fault(Fault::Refused(403)),
         );
-        set_run.run.happen(&Event::Moved(Move::Account { anew }));
+        set_run
+            .run
+            .happen(&Event::Moved(Move::Account { recreated }));
         for event in [
             SetEvent::Nothing,
             SetEvent::Resize(1),

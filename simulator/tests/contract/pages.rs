@@ -199,41 +199,54 @@ async fn a_key_is_created_with_its_secret_shown_once_and_revoked_after_a_confirm
             "{}",
             listed.text
         );
-        for place in PLACES {
-            assert!(
-                !platform
-                    .page(place)
-                    .await
-                    .expect(200)
-                    .text
-                    .contains(&secret),
-                "{place}"
-            );
-        }
         assert!(!repeated.text.contains(&secret));
+        for place in PLACES {
+            let page = platform.page(place).await.expect(200);
+            assert!(!page.text.contains(&secret), "{place}");
+        }
+        platform.revokes_after_a_confirmation(&secret).await;
+    }
+}
 
-        let keys = platform
+impl Platform {
+    /// Revokes the last key on its page.
+    async fn revokes_after_a_confirmation(&self, secret: &str) {
+        let keys = self
             .console(Method::GET, "/api_keys", Value::Null)
             .await
             .expect(200);
         let id = keys.body.as_array().unwrap().last().unwrap()["id"].clone();
         let revoke = format!("/pages/keys/{id}/revoke");
         shows(
-            &platform.page(&revoke).await.expect(200),
+            &self.page(&revoke).await.expect(200),
             &["Revoke this key?", "permanent", "shop-1", "Keep it"],
         );
-        platform
-            .get("/projects/shop-1/endpoints", &secret)
+        self.get("/projects/shop-1/endpoints", secret)
             .await
             .expect(200);
         shows(
-            &platform.submit(&revoke, &revoke, &[]).await.expect(200),
+            &self.submit(&revoke, &revoke, &[]).await.expect(200),
             &["The key was revoked", "revoked</span>"],
         );
-        platform
-            .get("/projects/shop-1/endpoints", &secret)
+        self.get("/projects/shop-1/endpoints", secret)
             .await
             .expect(401);
+    }
+
+    /// Creates a primary on the page, and returns its id. A second one is refused.
+    async fn creates_a_primary(&self) -> String {
+        let fields = [("branch", "shop-1/br-main"), ("type", "read_write")];
+        self.submit("/pages/computes", "/pages/computes", &fields)
+            .await
+            .expect(200);
+        self.submit("/pages/computes", "/pages/computes", &fields)
+            .await
+            .expect(409);
+        let lines = self
+            .console(Method::GET, "/computes", Value::Null)
+            .await
+            .expect(200);
+        lines.body[0]["id"].as_str().unwrap().to_owned()
     }
 }
 
@@ -289,20 +302,7 @@ async fn pages_create_keys_of_each_type() {
 async fn a_compute_is_used_changed_and_deleted_on_its_page() {
     for profile in Profile::ALL {
         let platform = Platform::start(profile).await;
-        let fields = [("branch", "shop-1/br-main"), ("type", "read_write")];
-        platform
-            .submit("/pages/computes", "/pages/computes", &fields)
-            .await
-            .expect(200);
-        platform
-            .submit("/pages/computes", "/pages/computes", &fields)
-            .await
-            .expect(409);
-        let lines = platform
-            .console(Method::GET, "/computes", Value::Null)
-            .await
-            .expect(200);
-        let id = lines.body[0]["id"].as_str().unwrap().to_owned();
+        let id = platform.creates_a_primary().await;
         let (path, page) = (
             format!("/projects/shop-1/endpoints/{id}"),
             format!("/pages/computes/{id}"),

@@ -8,6 +8,20 @@ use super::{
 use crate::model::bound::Bound;
 
 pub fn small() -> Vec<Bound> {
+    [
+        faults(),
+        changes_by_others(),
+        leaders_without_api_server(),
+        two_namespaces(),
+        accounts(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Faults of calls, lists and processes.
+fn faults() -> Vec<Bound> {
     vec![
         bound!(compute(); lost: 1, crashes: 1),
         bound!(compute(); lost: 1, foreign: 1),
@@ -29,6 +43,12 @@ pub fn small() -> Vec<Bound> {
         bound!(key(); lost: 1, deletions: 1),
         bound!(key(); refused: 1, foreign: 1, deletions: 1),
         bound!(key(); leaders: 2, ticks: 0, creates: 1),
+    ]
+}
+
+/// Changes by users, policies and other programs.
+fn changes_by_others() -> Vec<Bound> {
+    vec![
         bound!(compute(); replacements: 1, lost: 1, ticks: 1),
         bound!(compute(); replacements: 1, crashes: 1, ticks: 1),
         bound!(compute(); replacements: 1, deletions: 1, ticks: 0),
@@ -45,12 +65,28 @@ pub fn small() -> Vec<Bound> {
         bound!(named_compute(); alike: 1, lost: 1, ticks: 1),
         bound!(two_computes(); copies: 1, ticks: 0),
         bound!(two_computes(); leaders: 2, deletions: 1, ticks: 0, established: true),
+    ]
+}
+
+fn leaders_without_api_server() -> Vec<Bound> {
+    vec![
         bound!(compute(); cut_offs: 1, ticks: 1),
         bound!(key(); cut_offs: 1, ticks: 1),
+    ]
+}
+
+/// Two Computes in two namespaces.
+fn two_namespaces() -> Vec<Bound> {
+    vec![
         bound!(two_computes(); primaries: true, crashes: 1, ticks: 0),
         bound!(two_computes(); forgeries: 1, deletions: 1, ticks: 0, established: true),
         bound!(two_named_computes(); forgeries: 1, deletions: 1, ticks: 0, established: true),
         bound!(two_computes(); forgeries: 1, named: 1, ticks: 0, established: true),
+    ]
+}
+
+fn accounts() -> Vec<Bound> {
+    vec![
         bound!(with_account(compute(), AccountKind::Account); exchanges: 1, ticks: 1),
         bound!(
             with_account(compute(), AccountKind::Account);

@@ -46,19 +46,7 @@ async fn pages_have_nothing_inline_and_forbid_everything_else() {
                 "<h1>",
             ],
         );
-        let policy = page.headers["content-security-policy"].to_str().unwrap();
-        for part in [
-            "default-src 'none'",
-            "frame-ancestors 'none'",
-            "form-action 'self'",
-            "base-uri 'none'",
-        ] {
-            assert!(policy.contains(part), "{policy}");
-        }
-        assert!(!policy.contains("unsafe"), "{policy}");
-        assert_eq!(page.headers["x-content-type-options"], "nosniff");
-        assert_eq!(page.headers["referrer-policy"], "same-origin");
-        assert_eq!(page.headers["cache-control"], "no-store");
+        forbids_everything_else(&page);
     }
     let json = platform
         .console(Method::GET, "/computes", Value::Null)
@@ -79,6 +67,22 @@ async fn pages_have_nothing_inline_and_forbid_everything_else() {
         );
     }
     platform.page("/assets/unknown").await.expect(404);
+}
+
+fn forbids_everything_else(page: &Answer) {
+    let policy = page.headers["content-security-policy"].to_str().unwrap();
+    for part in [
+        "default-src 'none'",
+        "frame-ancestors 'none'",
+        "form-action 'self'",
+        "base-uri 'none'",
+    ] {
+        assert!(policy.contains(part), "{policy}");
+    }
+    assert!(!policy.contains("unsafe"), "{policy}");
+    assert_eq!(page.headers["x-content-type-options"], "nosniff");
+    assert_eq!(page.headers["referrer-policy"], "same-origin");
+    assert_eq!(page.headers["cache-control"], "no-store");
 }
 
 #[tokio::test]
@@ -139,7 +143,11 @@ async fn pages_of_other_sites_change_nothing() {
         )
         .await
         .expect(200);
+}
 
+#[tokio::test]
+async fn forms_of_other_sites_change_nothing() {
+    let platform = Platform::new().await;
     let form = [("content-type", "application/x-www-form-urlencoded")];
     for token in [
         "name=x&reach=user/user-ada",
