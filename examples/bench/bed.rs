@@ -60,37 +60,9 @@ impl Bed {
     pub async fn new(program: &Path, setting: Setting) -> Result<Self> {
         let program = Path::new(REPOSITORY).join(program);
         let folder = tempfile::tempdir()?;
-        let (policy, audit) = (
-            folder.path().join("policy.yaml"),
-            folder.path().join("audit.log"),
-        );
-        std::fs::write(&policy, audit_policy(USER))?;
-        std::fs::write(&audit, "")?;
-        let flags = vec![
-            format!("--audit-policy-file={}", policy.display()),
-            format!("--audit-log-path={}", audit.display()),
-            "--audit-log-maxsize=2000".to_owned(),
-        ];
-        let cluster = ControlPlane::start_with(Options {
-            api_server_flags: flags,
-            ..Options::default()
-        })
-        .await?;
-        cluster
-            .kubectl(&["apply", "-k", &format!("{REPOSITORY}/deploy")])
-            .await?;
-        cluster
-            .kubectl(&["wait", "--for=condition=Established", "crd", "--all"])
-            .await?;
-        let world = WorldFile::parse(&fleet::world(setting))
-            .map_err(Error::while_doing("reading the world"))?;
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let options = PlatformOptions {
-            profile: setting.profile,
-            ..PlatformOptions::new(world)
-        };
-        let platform = simulator::serve(listener, options).await;
-        let platform = platform.map_err(Error::while_doing("starting the platform"))?;
+        let audit = folder.path().join("audit.log");
+        let cluster = audited_cluster(folder.path(), &audit).await?;
+        let platform = platform(setting).await?;
         cluster
             .kubectl_with_input(
                 &["apply", "-f", "-"],
@@ -101,7 +73,7 @@ impl Bed {
             .kubeconfig_for_service_account("dbplane-system", "dbplane")
             .await?;
         let (operator, metrics) =
-            operator("operator", (&program, &[]), &cluster, &kubeconfig).await?;
+            start_operator("operator", &program, &[], &cluster, &kubeconfig).await?;
         let accounts = [
             "-n",
             fleet::NAMESPACE,
@@ -129,19 +101,18 @@ impl Bed {
     /// Restarts the operator as a rollout does, with these additional flags. Ready on return.
     pub async fn restart(&mut self, flags: &[&str]) -> Result<()> {
         self.operator.terminate(PATIENCE).await?;
-        let program = (self.program.as_path(), flags);
-        (self.operator, self.metrics) =
-            operator("operator", program, &self.cluster, &self.kubeconfig).await?;
+        (self.operator, self.metrics) = self.start("operator", flags).await?;
         Ok(())
     }
 
     /// Starts a second operator process; `name` is the name of its log. Ready on return.
     pub async fn another(&self, name: &str) -> Result<Running> {
-        Ok(
-            operator(name, (&self.program, &[]), &self.cluster, &self.kubeconfig)
-                .await?
-                .0,
-        )
+        let (operator, _) = self.start(name, &[]).await?;
+        Ok(operator)
+    }
+
+    async fn start(&self, name: &str, flags: &[&str]) -> Result<(Running, String)> {
+        start_operator(name, &self.program, flags, &self.cluster, &self.kubeconfig).await
     }
 
     pub async fn create_namespace(&self, name: &str) -> Result<()> {
@@ -174,9 +145,47 @@ impl Bed {
     }
 }
 
-async fn operator(
+/// A control plane with dbplane's manifests. Its API server logs the operator's writes to `audit`.
+async fn audited_cluster(folder: &Path, audit: &Path) -> Result<ControlPlane> {
+    let policy = folder.join("policy.yaml");
+    std::fs::write(&policy, audit_policy(USER))?;
+    std::fs::write(audit, "")?;
+    let flags = vec![
+        format!("--audit-policy-file={}", policy.display()),
+        format!("--audit-log-path={}", audit.display()),
+        "--audit-log-maxsize=2000".to_owned(),
+    ];
+    let cluster = ControlPlane::start_with(Options {
+        api_server_flags: flags,
+        ..Options::default()
+    })
+    .await?;
+    cluster
+        .kubectl(&["apply", "-k", &format!("{REPOSITORY}/deploy")])
+        .await?;
+    cluster
+        .kubectl(&["wait", "--for=condition=Established", "crd", "--all"])
+        .await?;
+    Ok(cluster)
+}
+
+async fn platform(setting: Setting) -> Result<Simulator> {
+    let world = WorldFile::parse(&fleet::world(setting))
+        .map_err(Error::while_doing("reading the world"))?;
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let options = PlatformOptions {
+        profile: setting.profile,
+        ..PlatformOptions::new(world)
+    };
+    let platform = simulator::serve(listener, options).await;
+    platform.map_err(Error::while_doing("starting the platform"))
+}
+
+/// Starts the operator. Also returns the URL of its metrics. Ready on return.
+async fn start_operator(
     name: &str,
-    (program, flags): (&Path, &[&str]),
+    program: &Path,
+    flags: &[&str],
     cluster: &ControlPlane,
     kubeconfig: &Path,
 ) -> Result<(Running, String)> {

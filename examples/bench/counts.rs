@@ -1,8 +1,11 @@
 //! Upper bounds of requests and writes, which hold on every machine. More is a defect; after an
 //! improvement, lower the bound.
 
+use std::ops::RangeInclusive;
+
 use super::fleet::{self, POLL_SECONDS};
 use super::moments::SINGLES;
+use super::spent::Requests;
 use super::stages::Run;
 use super::support::{Error, Result};
 use super::tenant::Tenant;
@@ -25,6 +28,145 @@ const PASSES_OF_THE_ACCOUNT: u64 = 10;
 const TENANTS_KIB: u64 = 200;
 const BESIDE_SECONDS: f64 = 5.0;
 
+/// A count of a run, and the range that it must be in.
+struct Count {
+    what: &'static str,
+    count: u64,
+    expected: RangeInclusive<u64>,
+}
+
+impl Count {
+    fn new(what: &'static str, count: u64, expected: RangeInclusive<u64>) -> Self {
+        Self {
+            what,
+            count,
+            expected,
+        }
+    }
+
+    fn exactly(what: &'static str, count: u64, expected: u64) -> Self {
+        Self::new(what, count, expected..=expected)
+    }
+
+    fn excess(self) -> Option<String> {
+        let Self {
+            what,
+            count,
+            expected,
+        } = self;
+        (!expected.contains(&count)).then(|| format!("{what}: {count}, expected {expected:?}"))
+    }
+}
+
+/// Fails with a list of all exceeded bounds.
+pub fn check(run: &Run) -> Result<()> {
+    let counts = [
+        while_creating(run),
+        of_singles(run),
+        while_quiet(run),
+        after_a_restart(run),
+    ];
+    let counts = counts.into_iter().flatten();
+    let mut wrong: Vec<String> = counts.filter_map(Count::excess).collect();
+    wrong.extend(of_the_tenant(run));
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::new(wrong.join("\n")))
+    }
+}
+
+fn while_creating(run: &Run) -> Vec<Count> {
+    let (size, requests) = (run.size as u64, &run.creating.requests);
+    let statuses = written(requests, "patch computes/status");
+    let other = requests.writes() - 3 * size - statuses;
+    vec![
+        Count::exactly(
+            "platform changes while creating",
+            requests.platform_changes,
+            size,
+        ),
+        Count::exactly(
+            "finalizers and copies of the records",
+            written(requests, "patch computes"),
+            2 * size,
+        ),
+        Count::exactly(
+            "events while creating",
+            written(requests, "create events"),
+            size,
+        ),
+        Count::new(
+            "statuses while creating",
+            statuses,
+            2 * size..=STATUSES * size,
+        ),
+        Count::new("other writes while creating", other, 0..=OF_THE_ACCOUNT),
+        Count::new(
+            "passes while creating",
+            run.creating.passes,
+            size..=PASSES * size,
+        ),
+    ]
+}
+
+fn of_singles(run: &Run) -> Vec<Count> {
+    let (singles, requests) = (SINGLES as u64, &run.singles);
+    vec![
+        Count::exactly(
+            "changes for those who come alone",
+            requests.platform_changes,
+            singles,
+        ),
+        Count::exactly(
+            "finalizers and copies of those who come alone",
+            written(requests, "patch computes"),
+            2 * singles,
+        ),
+        Count::exactly(
+            "statuses of those who come alone",
+            written(requests, "patch computes/status"),
+            3 * singles,
+        ),
+        Count::exactly(
+            "all writes for those who come alone",
+            requests.writes(),
+            6 * singles,
+        ),
+    ]
+}
+
+fn while_quiet(run: &Run) -> Vec<Count> {
+    let requests = &run.quiet.requests;
+    // Jitter can shorten the interval by a tenth, and one poll may have been due.
+    let polls = fleet::projects(run.size) as u64 * (run.quiet.seconds * 10 / 9 / POLL_SECONDS + 1);
+    vec![
+        Count::exactly("writes while nothing happens", requests.writes(), 0),
+        Count::new(
+            "lists while nothing happens",
+            requests.platform_lists,
+            0..=polls,
+        ),
+        Count::exactly(
+            "changes while nothing happens",
+            requests.platform_changes,
+            0,
+        ),
+    ]
+}
+
+fn after_a_restart(run: &Run) -> Vec<Count> {
+    let (size, singles) = (run.size as u64, SINGLES as u64);
+    let requests = &run.restart.requests;
+    // One pass after the account is checked, one after the project's list is read.
+    let passes = 2 * (size + 2 * singles) + PASSES_OF_THE_ACCOUNT;
+    vec![
+        Count::exactly("changes after a restart", requests.platform_changes, 0),
+        Count::new("writes after a restart", requests.writes(), 0..=1),
+        Count::new("passes after a restart", run.restart.passes, 0..=passes),
+    ]
+}
+
 fn of_the_tenant(run: &Run) -> Vec<String> {
     let Tenant {
         objects,
@@ -32,127 +174,24 @@ fn of_the_tenant(run: &Run) -> Vec<String> {
         beside,
         ..
     } = &run.tenant;
+    let mut wrong = Vec::new();
     let each = resident_kib / (*objects).max(1) as u64;
-    let memory = (each > TENANTS_KIB)
-        .then(|| format!("KiB for each of a hostile tenant's Computes: {each}"));
-    let waits = (beside.median > BESIDE_SECONDS)
-        .then(|| format!("seconds beside a hostile tenant: {}", beside.median));
-    memory.into_iter().chain(waits).collect()
+    if each > TENANTS_KIB {
+        wrong.push(format!(
+            "KiB for each of a hostile tenant's Computes: {each}"
+        ));
+    }
+    if beside.median > BESIDE_SECONDS {
+        wrong.push(format!(
+            "seconds beside a hostile tenant: {}",
+            beside.median
+        ));
+    }
+    wrong
 }
 
-/// Fails with a list of all exceeded bounds.
-pub fn check(run: &Run) -> Result<()> {
-    let size = run.size as u64;
-    let written = |what: &str| {
-        run.creating
-            .requests
-            .kubernetes_writes
-            .get(what)
-            .copied()
-            .unwrap_or_default()
-    };
-    // Jitter can shorten the interval by a tenth, and one poll may have been due.
-    let polls = fleet::projects(run.size) as u64 * (run.quiet.seconds * 10 / 9 / POLL_SECONDS + 1);
-    let statuses = written("patch computes/status");
-    let alone = |what: &str| {
-        run.singles
-            .kubernetes_writes
-            .get(what)
-            .copied()
-            .unwrap_or_default()
-    };
-    let singles = SINGLES as u64;
-    let rows = [
-        (
-            "platform changes while creating",
-            run.creating.requests.platform_changes,
-            size..=size,
-        ),
-        (
-            "finalizers and copies of the records",
-            written("patch computes"),
-            2 * size..=2 * size,
-        ),
-        (
-            "events while creating",
-            written("create events"),
-            size..=size,
-        ),
-        (
-            "statuses while creating",
-            statuses,
-            2 * size..=STATUSES * size,
-        ),
-        (
-            "other writes while creating",
-            run.creating.requests.writes() - 3 * size - statuses,
-            0..=OF_THE_ACCOUNT,
-        ),
-        (
-            "passes while creating",
-            run.creating.passes,
-            size..=PASSES * size,
-        ),
-        (
-            "changes for those who come alone",
-            run.singles.platform_changes,
-            singles..=singles,
-        ),
-        (
-            "finalizers and copies of those who come alone",
-            alone("patch computes"),
-            2 * singles..=2 * singles,
-        ),
-        (
-            "statuses of those who come alone",
-            alone("patch computes/status"),
-            3 * singles..=3 * singles,
-        ),
-        (
-            "all writes for those who come alone",
-            run.singles.writes(),
-            6 * singles..=6 * singles,
-        ),
-        (
-            "writes while nothing happens",
-            run.quiet.requests.writes(),
-            0..=0,
-        ),
-        (
-            "lists while nothing happens",
-            run.quiet.requests.platform_lists,
-            0..=polls,
-        ),
-        (
-            "changes while nothing happens",
-            run.quiet.requests.platform_changes,
-            0..=0,
-        ),
-        (
-            "changes after a restart",
-            run.restart.requests.platform_changes,
-            0..=0,
-        ),
-        (
-            "writes after a restart",
-            run.restart.requests.writes(),
-            0..=1,
-        ),
-        // One pass after the account is checked, one after the project's list is read.
-        (
-            "passes after a restart",
-            run.restart.passes,
-            0..=2 * (size + 2 * singles) + PASSES_OF_THE_ACCOUNT,
-        ),
-    ];
-    let wrong = rows
-        .into_iter()
-        .filter(|(_, count, expected)| !expected.contains(count));
-    let wrong =
-        wrong.map(|(what, count, expected)| format!("{what}: {count}, expected {expected:?}"));
-    let wrong: Vec<String> = wrong.chain(of_the_tenant(run)).collect();
-    match wrong.as_slice() {
-        [] => Ok(()),
-        wrong => Err(Error::new(wrong.join("\n"))),
-    }
+/// Number of writes of one sort.
+fn written(requests: &Requests, what: &str) -> u64 {
+    let writes = requests.kubernetes_writes.get(what);
+    writes.copied().unwrap_or_default()
 }

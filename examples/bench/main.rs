@@ -69,7 +69,8 @@ async fn main() -> Result<()> {
         println!("\n{size} Computes");
         let run = stages::run(
             &arguments.operator,
-            (size, arguments.hostile),
+            size,
+            arguments.hostile,
             arguments.quiet_seconds,
         )
         .await?;
@@ -78,10 +79,12 @@ async fn main() -> Result<()> {
     }
     table::exponents(&runs);
     let mut limited = Vec::new();
-    for marks in [true, false].into_iter().filter(|_| arguments.limited > 0) {
-        let run = limited::run(&arguments.operator, arguments.limited, marks).await?;
-        limited::print(&run);
-        limited.push(run);
+    if arguments.limited > 0 {
+        for marks in [true, false] {
+            let run = limited::run(&arguments.operator, arguments.limited, marks).await?;
+            limited::print(&run);
+            limited.push(run);
+        }
     }
     let worst = match arguments.worst {
         0 => Vec::new(),

@@ -86,11 +86,7 @@ pub struct Restart {
     pub resident_kib: u64,
 }
 
-pub async fn run(
-    operator: &Path,
-    (size, hostile): (usize, usize),
-    quiet_seconds: u64,
-) -> Result<Run> {
+pub async fn run(operator: &Path, size: usize, hostile: usize, quiet_seconds: u64) -> Result<Run> {
     let mut bed = Bed::new(operator, Setting::unlimited(size)).await?;
     let floor = floor::writes(&bed.computes(), size).await?;
     settled(&mut bed).await?;

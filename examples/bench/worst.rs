@@ -15,6 +15,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::PostParams;
+use kube::core::NamespaceResourceScope;
 use kube::{Api, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -62,60 +63,39 @@ pub async fn run(operator: &Path, objects: usize) -> Result<Vec<Stage>> {
         bed: Bed::new(operator, setting).await?,
         stages: Vec::new(),
     };
-    tenant.bed.create_namespace(NAMESPACE).await?;
-    tenant
-        .secret("credentials", json!({"api-key": fleet::KEY}))
-        .await?;
-    tenant
-        .secret(
-            "login",
-            json!({"username": "shop", "password": "not-a-secret"}),
-        )
-        .await?;
-    let (client, base_url) = (tenant.bed.client.clone(), tenant.bed.platform.base_url());
-    let (accounts, cluster_accounts) = (objects / 5, objects.div_ceil(50));
-    let (keys, sets) = (objects * 3 / 10, objects.div_ceil(5 * REPLICAS));
-    let computes =
-        objects.saturating_sub(accounts + cluster_accounts + keys + sets * (1 + REPLICAS));
-
-    let account = |number| objects::account(&place("account", number), &base_url);
-    tenant
-        .stage::<Account>(
-            accounts,
-            Api::namespaced(client.clone(), NAMESPACE),
-            account,
-        )
-        .await?;
-    let cluster_account =
-        |number| objects::cluster_account(&place("account", number), &base_url, 256);
-    tenant
-        .stage::<ClusterAccount>(cluster_accounts, Api::all(client.clone()), cluster_account)
-        .await?;
-    let key = |number| recorded(objects::project_key(&place("key", number), 32), &base_url);
-    tenant
-        .stage::<ProjectKey>(keys, Api::namespaced(client.clone(), NAMESPACE), key)
-        .await?;
-    let compute = |number| annotated(objects::compute(&place("compute", number)));
-    tenant
-        .stage::<Compute>(
-            computes,
-            Api::namespaced(client.clone(), NAMESPACE),
-            compute,
-        )
-        .await?;
-    // These branches have no Compute.
-    let first = computes.next_multiple_of(BRANCHES);
-    let set =
-        |number| objects::read_replica_set(&place("set", first + number * BRANCHES), REPLICAS);
-    tenant
-        .stage::<ReadReplicaSet>(sets, Api::namespaced(client, NAMESPACE), set)
-        .await?;
+    tenant.prepare().await?;
+    tenant.add(Counts::of(objects)).await?;
     tenant.bed.restart(&[]).await?;
     stages::settled(&mut tenant.bed).await?;
     tenant
         .measured("all after a restart", objects, (0, 0.0))
         .await?;
     Ok(tenant.stages)
+}
+
+/// Number of objects of each kind.
+struct Counts {
+    accounts: usize,
+    cluster_accounts: usize,
+    keys: usize,
+    sets: usize,
+    computes: usize,
+}
+
+impl Counts {
+    /// Each set has its replicas besides.
+    fn of(objects: usize) -> Self {
+        let (accounts, cluster_accounts) = (objects / 5, objects.div_ceil(50));
+        let (keys, sets) = (objects * 3 / 10, objects.div_ceil(5 * REPLICAS));
+        let others = accounts + cluster_accounts + keys + sets * (1 + REPLICAS);
+        Self {
+            accounts,
+            cluster_accounts,
+            keys,
+            sets,
+            computes: objects.saturating_sub(others),
+        }
+    }
 }
 
 /// Each Compute has its own branch.
@@ -168,10 +148,50 @@ fn recorded(mut object: Value, base_url: &str) -> Value {
 }
 
 impl Tenant {
+    /// Creates the namespace and the Secrets that the objects refer to.
+    async fn prepare(&self) -> Result<()> {
+        self.bed.create_namespace(NAMESPACE).await?;
+        self.secret("credentials", json!({"api-key": fleet::KEY}))
+            .await?;
+        let login = json!({"username": "shop", "password": "not-a-secret"});
+        self.secret("login", login).await
+    }
+
+    async fn add(&mut self, counts: Counts) -> Result<()> {
+        let base_url = self.bed.platform.base_url();
+        let account = |number| objects::account(&place("account", number), &base_url);
+        self.stage::<Account>(counts.accounts, self.namespaced(), account)
+            .await?;
+        let all = Api::all(self.bed.client.clone());
+        let cluster_account =
+            |number| objects::cluster_account(&place("account", number), &base_url, 256);
+        self.stage::<ClusterAccount>(counts.cluster_accounts, all, cluster_account)
+            .await?;
+        let key = |number| recorded(objects::project_key(&place("key", number), 32), &base_url);
+        self.stage::<ProjectKey>(counts.keys, self.namespaced(), key)
+            .await?;
+        let compute = |number| annotated(objects::compute(&place("compute", number)));
+        self.stage::<Compute>(counts.computes, self.namespaced(), compute)
+            .await?;
+        // These branches have no Compute.
+        let first = counts.computes.next_multiple_of(BRANCHES);
+        let set =
+            |number| objects::read_replica_set(&place("set", first + number * BRANCHES), REPLICAS);
+        self.stage::<ReadReplicaSet>(counts.sets, self.namespaced(), set)
+            .await
+    }
+
+    fn namespaced<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        Api::namespaced(self.bed.client.clone(), NAMESPACE)
+    }
+
     async fn secret(&self, name: &str, entries: Value) -> Result<()> {
         let secret =
             json!({"metadata": {"name": name, "namespace": NAMESPACE}, "stringData": entries});
-        create::<Secret>(&Api::namespaced(self.bed.client.clone(), NAMESPACE), secret).await
+        create::<Secret>(&self.namespaced(), secret).await
     }
 
     async fn stage<K>(

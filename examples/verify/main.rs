@@ -27,7 +27,7 @@ mod table;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use harness::{Extent, scenarios};
+use harness::{Extent, Scenario, scenarios};
 use orders::Orders;
 use support::{Error, Result};
 use table::Table;
@@ -49,6 +49,18 @@ fn whole() -> Extent {
     let seed = rand::random();
     eprintln!("seed of the pairs: {seed}");
     Extent::Whole(seed)
+}
+
+/// The scenarios with these names, which commas separate.
+fn named(names: &str) -> Result<Vec<Scenario>> {
+    let mut all = scenarios();
+    let mut wanted = Vec::new();
+    for name in names.split(',') {
+        let found = all.iter().position(|scenario| scenario.name == name);
+        let found = found.ok_or_else(|| Error::new(format!("there is no scenario {name}")))?;
+        wanted.push(all.remove(found));
+    }
+    Ok(wanted)
 }
 
 /// Returns true if every promise held.
@@ -83,17 +95,7 @@ async fn verify() -> Result<bool> {
             }
             orders.rows(&mut table)
         }
-        ["--scenario", names] => {
-            let mut all = scenarios();
-            let mut wanted = Vec::new();
-            for name in names.split(',') {
-                let found = all.iter().position(|scenario| scenario.name == name);
-                wanted.push(all.remove(
-                    found.ok_or_else(|| Error::new(format!("there is no scenario {name}")))?,
-                ));
-            }
-            crashes::of(wanted, whole(), &mut table).await?
-        }
+        ["--scenario", names] => crashes::of(named(names)?, whole(), &mut table).await?,
         ["--pairs", seed] => {
             let seed = seed
                 .parse()

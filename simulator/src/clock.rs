@@ -20,9 +20,10 @@ pub struct Clock {
 
 /// Checks a clock speed; the error says why it is invalid.
 pub fn speed(speed: f64) -> Result<f64, &'static str> {
-    match speed.is_finite() && speed >= 0.0 {
-        true => Ok(speed),
-        false => Err("a clock runs forwards, at a finite speed"),
+    if speed.is_finite() && speed >= 0.0 {
+        Ok(speed)
+    } else {
+        Err("a clock runs forwards, at a finite speed")
     }
 }
 

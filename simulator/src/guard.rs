@@ -70,18 +70,19 @@ pub async fn json_from_browsers(request: Request, next: Next) -> Response {
             .to_str()
             .is_ok_and(|value| value.starts_with("application/json"))
     };
-    match by_a_browser
+    if by_a_browser
         && headers
             .get_all(header::CONTENT_TYPE)
             .iter()
             .any(|value| !is_json(value))
     {
-        true => refusal(
+        refusal(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "a browser has to send application/json",
         )
-        .into_response(),
-        false => next.run(request).await,
+        .into_response()
+    } else {
+        next.run(request).await
     }
 }
 

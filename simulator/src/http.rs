@@ -41,62 +41,77 @@ pub async fn serve_api(
         shell: shell.clone(),
         n,
     };
-    let Some(path) = path else {
-        return answered(
-            &shell,
-            n,
-            json(
-                StatusCode::NOT_FOUND,
-                br#"{"message":"the API is served below /api/v2"}"#.to_vec(),
-            ),
-        );
+    let Some(path) = path.map(str::to_owned) else {
+        let body = br#"{"message":"the API is served below /api/v2"}"#;
+        return answered(&shell, n, json(StatusCode::NOT_FOUND, body.to_vec()));
     };
-    let path = path.to_owned();
     let fault = shell.faults().meet(Arrival {
         method: parts.method.as_str(),
         path: &path,
         key_age,
     });
-    if let Some(fault) = fault
-        .as_ref()
-        .filter(|fault| fault.kind != FaultKind::LateWork)
+    if let Some(fault) = &fault
+        && fault.kind != FaultKind::LateWork
     {
         tokio::time::sleep(Duration::from_millis(fault.delay_ms)).await;
     }
-    match fault.as_ref().map(|fault| (fault.kind, fault)) {
-        Some((FaultKind::Drop, _)) => return cut(&peer),
-        Some((FaultKind::Status | FaultKind::LoginPage | FaultKind::GatewayPage, fault)) => {
-            return answered(&shell, n, ordered(fault, &parts.uri));
+    let met = Met {
+        parts,
+        path,
+        body,
+        fault,
+    };
+    match answer_to(&shell, met, &peer).await {
+        Some(response) => answered(&shell, n, response),
+        None => cut(&peer),
+    }
+}
+
+/// A request and the fault that hits it.
+struct Met {
+    parts: Parts,
+    path: String,
+    body: Body,
+    fault: Option<Fault>,
+}
+
+/// `None` if the fault closes the connection instead.
+async fn answer_to(shell: &Arc<Shell>, met: Met, peer: &Peer) -> Option<Response> {
+    let Met {
+        parts,
+        path,
+        body,
+        fault,
+    } = met;
+    if let Some(fault) = &fault {
+        match fault.kind {
+            FaultKind::Drop => return None,
+            FaultKind::Status | FaultKind::LoginPage | FaultKind::GatewayPage => {
+                return Some(ordered(fault, &parts.uri));
+            }
+            _ => {}
         }
-        _ => {}
     }
     let Ok(body) = to_bytes(body, LARGEST_BODY).await else {
-        return answered(
-            &shell,
-            n,
-            json(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                br#"{"message":"the body is too large"}"#.to_vec(),
-            ),
-        );
+        let body = br#"{"message":"the body is too large"}"#;
+        return Some(json(StatusCode::PAYLOAD_TOO_LARGE, body.to_vec()));
     };
-    let message = message_of(&parts, path, body, &peer);
-    if let Some(fault) = fault
-        .as_ref()
-        .filter(|fault| fault.kind == FaultKind::LateWork)
-    {
-        work_late(&shell, message, Duration::from_millis(fault.delay_ms));
-        return cut(&peer);
+    let message = message_of(&parts, path, body, peer);
+    let Some(fault) = fault else {
+        return Some(work(shell, message, None).await);
+    };
+    if fault.kind == FaultKind::LateWork {
+        work_late(shell, message, Duration::from_millis(fault.delay_ms));
+        return None;
     }
-    let answer = work(&shell, message, fault.as_ref()).await;
-    match fault.as_ref().map(|fault| (fault.kind, fault)) {
-        Some((FaultKind::LoseAnswer, _)) => cut(&peer),
-        Some((
-            FaultKind::StatusAfterWork | FaultKind::LoginPageAfterWork | FaultKind::Redirect,
-            fault,
-        )) => answered(&shell, n, ordered(fault, &parts.uri)),
-        Some((FaultKind::CutBody, _)) => answered(&shell, n, halved(answer).await),
-        _ => answered(&shell, n, answer),
+    let answer = work(shell, message, Some(&fault)).await;
+    match fault.kind {
+        FaultKind::LoseAnswer => None,
+        FaultKind::StatusAfterWork | FaultKind::LoginPageAfterWork | FaultKind::Redirect => {
+            Some(ordered(&fault, &parts.uri))
+        }
+        FaultKind::CutBody => Some(halved(answer).await),
+        _ => Some(answer),
     }
 }
 
@@ -126,7 +141,7 @@ async fn arrive(
 ) -> (u64, Option<SignedDuration>) {
     let authorization = authorization(&parts.headers);
     let shown = path.unwrap_or(parts.uri.path()).to_owned();
-    let noted = shell.perform(move |world, now| {
+    let logged = shell.perform(move |world, now| {
         let key_id = authorization
             .as_ref()
             .and_then(|header| world.key_behind(header));
@@ -135,7 +150,7 @@ async fn arrive(
             .and_then(|header| world.key_age(header, now));
         (now.to_string(), world.redact_path(&shown), key_id, key_age)
     });
-    let (at, shown, key_id, key_age) = noted.await.unwrap_or_default();
+    let (at, shown, key_id, key_age) = logged.await.unwrap_or_default();
     let n = shell.log().arrived(Entry {
         n: 0,
         at,
@@ -234,9 +249,10 @@ fn work_late(shell: &Arc<Shell>, request: message::Request, delay: Duration) {
 
 fn http_response(answer: message::Response) -> Response {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = match answer.body.is_empty() {
-        true => status.into_response(),
-        false => json(status, answer.body),
+    let mut response = if answer.body.is_empty() {
+        status.into_response()
+    } else {
+        json(status, answer.body)
     };
     let headers = response.headers_mut();
     if let Ok(id) = HeaderValue::from_str(&answer.request_id) {

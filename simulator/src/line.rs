@@ -71,12 +71,13 @@ impl Connected<IncomingStream<'_, Lines>> for Peer {
 
 impl Line {
     fn alive(&self) -> io::Result<()> {
-        match self.cut.load(Ordering::Relaxed) {
-            true => Err(io::Error::new(
+        if self.cut.load(Ordering::Relaxed) {
+            Err(io::Error::new(
                 io::ErrorKind::ConnectionAborted,
                 "cut by an ordered fault",
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 }

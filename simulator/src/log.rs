@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_is_bounded_and_its_numbers_go_on() {
+    fn the_log_is_bounded_and_its_numbers_continue() {
         let mut log = RequestLog::default();
         for _ in 0..KEPT + 5 {
             log.arrived(entry());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn only_known_parameters_are_noted() {
+    fn only_known_parameters_are_logged() {
         assert_eq!(
             known_query("limit=5&token=secret&org_id=o&x"),
             "limit=5&org_id=o"

@@ -318,7 +318,10 @@ impl Cluster {
                 version,
                 secret,
                 dry_run,
-            } => self.apply_secret(name, (uid, version), secret, *dry_run),
+            } => {
+                self.check_secret(name, uid.as_ref(), version.as_ref())?;
+                self.apply_secret(name, secret, *dry_run)
+            }
             Request::PatchSecret { name, patch } => self.patch_secret(name, patch),
             Request::IsNamespaceTerminating => Ok(Response::Terminating(self.terminating)),
         }
@@ -329,7 +332,7 @@ impl Cluster {
         if self
             .secrets
             .get(name)
-            .is_none_or(|stands| **stands != secret)
+            .is_none_or(|stored| **stored != secret)
         {
             bump(&mut secret);
         }
@@ -374,26 +377,31 @@ impl Cluster {
         Ok(Response::Object(Stored::new(resource.0, gone)))
     }
 
+    /// Fails unless the Secret has this UID and version, where they are given.
+    fn check_secret(
+        &self,
+        name: &str,
+        uid: Option<&String>,
+        version: Option<&String>,
+    ) -> Result<(), u16> {
+        let metadata = self.secrets.get(name).map(|secret| &secret.metadata);
+        let stored_uid = metadata.and_then(|metadata| metadata.uid.as_ref());
+        let stored_version = metadata.and_then(|metadata| metadata.resource_version.as_ref());
+        if uid.is_some() && uid != stored_uid || version.is_some() && version != stored_version {
+            Err(409)
+        } else {
+            Ok(())
+        }
+    }
+
     fn apply_secret(
         &mut self,
         name: &str,
-        (uid, version): (&Option<String>, &Option<String>),
         applied: &Secret,
         dry_run: bool,
     ) -> Result<Response, u16> {
-        let stands = self.secrets.get(name).cloned();
-        let is_as_found =
-            |wanted: &Option<String>, stands: Option<String>| wanted.is_none() || stands == *wanted;
-        if !is_as_found(uid, stands.as_ref().and_then(|secret| secret.uid()))
-            || !is_as_found(
-                version,
-                stands.as_ref().and_then(|secret| secret.resource_version()),
-            )
-        {
-            return Err(409);
-        }
-        let mut secret = match &stands {
-            Some(stands) => stands.clone_inner(),
+        let mut secret = match self.secrets.get(name) {
+            Some(stored) => stored.clone_inner(),
             None => {
                 let mut secret = Secret::default();
                 secret.metadata.name = Some(place(name).1.to_owned());
@@ -415,9 +423,10 @@ impl Cluster {
             .data
             .get_or_insert_default()
             .extend(applied.data.clone().unwrap_or_default());
-        match dry_run {
-            true => Ok(Response::Secret(Some(Print::of(secret)))),
-            false => self.put_new_secret(name, secret),
+        if dry_run {
+            Ok(Response::Secret(Some(Print::of(secret))))
+        } else {
+            self.put_new_secret(name, secret)
         }
     }
 
@@ -451,23 +460,23 @@ fn bump(secret: &mut Secret) {
 }
 
 /// `None` if the patch names another version.
-fn patched(stands: &Value, patch: &str) -> Option<Value> {
+fn patched(stored: &Value, patch: &str) -> Option<Value> {
     let patch: Value = serde_json::from_str(patch).unwrap();
-    if patch["metadata"]["resourceVersion"] != stands["metadata"]["resourceVersion"] {
+    if patch["metadata"]["resourceVersion"] != stored["metadata"]["resourceVersion"] {
         return None;
     }
-    let mut next = stands.clone();
+    let mut next = stored.clone();
     merge(&mut next, &patch);
     Some(next)
 }
 
 /// `None` if the patch names another version.
-fn with_status(stands: &Value, patch: &str) -> Option<Value> {
+fn with_status(stored: &Value, patch: &str) -> Option<Value> {
     let patch: Value = serde_json::from_str(patch).unwrap();
-    if patch["metadata"]["resourceVersion"] != stands["metadata"]["resourceVersion"] {
+    if patch["metadata"]["resourceVersion"] != stored["metadata"]["resourceVersion"] {
         return None;
     }
-    let mut next = stands.clone();
+    let mut next = stored.clone();
     next["status"] = patch["status"].clone();
     Some(next)
 }

@@ -19,7 +19,7 @@ use super::in_memory::{Print, Request, hash};
 use super::mutation::{Mutation, as_if_its_own};
 use super::pass::{answer, pass};
 use super::people::{exposed, of_people, people, rewritten};
-use super::replay::{Answer, Base, Call, Effect, Flight, Pending, Replay, outside_of_passes};
+use super::replay::{Answer, Base, Call, Effect, Pending, PendingPass, Replay, outside_of_passes};
 use super::state::{Floating, State, process};
 use super::surroundings::{elsewhere, read};
 use super::tenant::{FORGED, forges};
@@ -84,55 +84,26 @@ pub enum Action {
 
 /// All possible actions and the resulting states.
 pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
-    let mut next = Vec::new();
+    attempts(bound, state)
+        .into_iter()
+        .filter_map(|action| Some((action, happen(bound, state, action)?)))
+        .collect()
+}
+
+/// All actions to try in a state. Most of them are impossible in any given one.
+fn attempts(bound: &Bound, state: &State) -> Vec<Action> {
     let exposed = exposed(bound, state);
-    let mut try_all = |actions: &[Action]| {
-        next.extend(
-            actions
-                .iter()
-                .filter_map(|action| Some((*action, happen(bound, state, *action)?))),
-        );
-    };
+    let mut actions = Vec::new();
     for p in 0..state.processes.len() {
-        for i in bound.all() {
-            try_all(&[
-                Action::Carried(p, i),
-                Action::Repeated(p, i),
-                Action::Sent(p, i),
-                Action::AnswerLost(p, i),
-                Action::Refused(p, i),
-                Action::Meddled(p, i, Meddling::Refuses),
-                Action::Meddled(p, i, Meddling::Alters),
-                Action::Meddled(p, i, Meddling::Strips),
-                Action::AnsweredAsBefore(p, i),
-                Action::Delivered(p, i),
-                Action::Pass(p, i),
-            ]);
-        }
-        try_all(&[
-            Action::Reads(p),
-            Action::ReadsWhatWasBefore(p),
-            Action::ReadFails(p),
-            Action::CutOff(p, false),
-            Action::CutOff(p, true),
-            Action::Dies(p, false),
-            Action::Dies(p, true),
-        ]);
-        for id in &exposed {
-            try_all(&[Action::ReadsAllBut(p, *id)]);
-        }
+        actions.extend(bound.all().flat_map(|i| of_resource(p, i)));
+        actions.extend(of_process(p));
+        actions.extend(exposed.iter().map(|id| Action::ReadsAllBut(p, *id)));
     }
-    for number in 0..state.platform.floating.len() {
-        try_all(&[Action::CarriedLate(number)]);
-    }
-    for id in &exposed {
-        try_all(&[Action::Vanishes(*id)]);
-    }
-    try_all(&of_people(bound, state));
-    for what in FORGED {
-        try_all(&[Action::TenantForges(what)]);
-    }
-    try_all(&[
+    actions.extend((0..state.platform.floating.len()).map(Action::CarriedLate));
+    actions.extend(exposed.into_iter().map(Action::Vanishes));
+    actions.extend(of_people(bound, state));
+    actions.extend(FORGED.map(Action::TenantForges));
+    actions.extend([
         Action::ForeignOneAppears,
         Action::LikeOursAppears,
         Action::KeyExchanged,
@@ -142,9 +113,39 @@ pub fn successors(bound: &Bound, state: &State) -> Vec<(Action, State)> {
         Action::Leads,
     ]);
     if state.tick < bound.ticks {
-        try_all(&[Action::Tick]);
+        actions.push(Action::Tick);
     }
-    next
+    actions
+}
+
+/// The actions of process `p` on resource `i`.
+fn of_resource(p: usize, i: usize) -> [Action; 11] {
+    [
+        Action::Carried(p, i),
+        Action::Repeated(p, i),
+        Action::Sent(p, i),
+        Action::AnswerLost(p, i),
+        Action::Refused(p, i),
+        Action::Meddled(p, i, Meddling::Refuses),
+        Action::Meddled(p, i, Meddling::Alters),
+        Action::Meddled(p, i, Meddling::Strips),
+        Action::AnsweredAsBefore(p, i),
+        Action::Delivered(p, i),
+        Action::Pass(p, i),
+    ]
+}
+
+/// The actions of process `p` on all its resources.
+fn of_process(p: usize) -> [Action; 7] {
+    [
+        Action::Reads(p),
+        Action::ReadsWhatWasBefore(p),
+        Action::ReadFails(p),
+        Action::CutOff(p, false),
+        Action::CutOff(p, true),
+        Action::Dies(p, false),
+        Action::Dies(p, true),
+    ]
 }
 
 /// The state after an action; `None` if it is impossible or changes nothing.
@@ -218,7 +219,7 @@ fn answered(bound: &Bound, state: &State, action: Action, p: usize, i: usize) ->
         _ if is_unreachable(state, p, &effect) => return None,
         (Action::Carried(..), Some(came)) => came,
         (_, Some(_)) => return None,
-        (action, None) => outcome(bound, &mut next, action, (&effect, since))?,
+        (action, None) => outcome(bound, &mut next, action, &effect, since)?,
     };
     answer(bound, &mut next, p, i, came);
     Some(with_deletion(bound, next, p, i))
@@ -249,7 +250,8 @@ fn outcome(
     bound: &Bound,
     next: &mut State,
     action: Action,
-    (effect, since): (&Effect, u8),
+    effect: &Effect,
+    since: u8,
 ) -> Option<Answer> {
     let is_event = matches!(effect, Effect::Cluster(Request::Event { .. }));
     Some(match action {
@@ -295,16 +297,18 @@ fn answered_later(bound: &Bound, state: &State, p: usize, i: usize) -> Option<St
     let mut next = state.clone();
     next.left.slow = state.left.slow.checked_sub(1)?;
     let came = Some(apply(bound, &mut next, &effect));
-    let flight = next.processes[p].flights.get(&i)?.clone_inner();
-    let flight = Flight {
+    let pending_pass = next.processes[p].pending_passes.get(&i)?.clone_inner();
+    let pending_pass = PendingPass {
         pending: Pending {
             effect,
             since,
             came,
         },
-        ..flight
+        ..pending_pass
     };
-    next.process_mut(p).flights.insert(i, flight.print());
+    next.process_mut(p)
+        .pending_passes
+        .insert(i, pending_pass.print());
     Some(next)
 }
 
@@ -315,9 +319,10 @@ fn delivered(bound: &Bound, state: &State, p: usize, i: usize) -> Option<State> 
         return None;
     }
     let now = state.cluster.objects.get(&resource).map(|now| {
-        match bound.is(Mutation::FollowAnnotations) {
-            true => as_if_its_own(now),
-            false => now.clone(),
+        if bound.is(Mutation::FollowAnnotations) {
+            as_if_its_own(now)
+        } else {
+            now.clone()
         }
     });
     if before == now.as_ref() {
@@ -347,7 +352,7 @@ fn gone(bound: &Bound, state: &mut State, p: usize, stored: &Print<Stored>) {
         keys: None,
         settings: bound.settings(),
         statuses: bound.statuses(),
-        tells: false,
+        records_events: false,
         mutation: bound.mutation,
     };
     let base = Print::hashed(0, base);
@@ -429,9 +434,9 @@ fn leads(bound: &Bound, state: &State) -> Option<State> {
 
 pub fn pending(state: &State, p: usize, i: usize) -> Option<Pending> {
     state.processes[p]
-        .flights
+        .pending_passes
         .get(&i)
-        .map(|flight| flight.pending.clone())
+        .map(|pending_pass| pending_pass.pending.clone())
 }
 
 /// A request without an answer: the cluster carries it out at once, the platform possibly within a

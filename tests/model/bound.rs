@@ -208,7 +208,7 @@ impl Bound {
     }
 
     /// True if promises depend on more than the current state.
-    pub fn is_noted(&self) -> bool {
+    pub fn depends_on_past(&self) -> bool {
         self.named > 0 || self.policies > 0 || self.alike > 0 || self.repeated > 0
     }
 
@@ -258,111 +258,137 @@ impl Bound {
     }
 }
 
+/// A number of a bound, and its name in the singular and in the plural.
+type Counted = (fn(&Bound) -> u8, &'static str, &'static str);
+
+const COUNTED: [Counted; 24] = [
+    (|it| it.lost, "lost answer", "lost answers"),
+    (|it| it.repeated, "repeated create", "repeated creates"),
+    (|it| it.refused, "refusal", "refusals"),
+    (|it| it.slow, "slow answer", "slow answers"),
+    (|it| it.crashes, "crash", "crashes"),
+    (|it| it.deletions, "deletion", "deletions"),
+    (|it| it.foreign, "foreign create", "foreign creates"),
+    (|it| it.lagging, "lagging list", "lagging lists"),
+    (|it| it.partial, "partial list", "partial lists"),
+    (
+        |it| it.vanishing,
+        "compute deleted by somebody",
+        "computes deleted by somebody",
+    ),
+    (|it| it.leaders - 1, "second leader", "more leaders"),
+    (|it| it.exchanges, "exchanged API key", "exchanged API keys"),
+    (
+        |it| it.admissions,
+        "change of who is admitted",
+        "changes of who is admitted",
+    ),
+    (
+        |it| it.replacements,
+        "replacement by a manifest",
+        "replacements by manifests",
+    ),
+    (
+        |it| it.older,
+        "older record applied",
+        "older records applied",
+    ),
+    (|it| it.copies, "copied record", "copied records"),
+    (|it| it.named, "named compute", "named computes"),
+    (
+        |it| it.policies,
+        "change of the deletion policy",
+        "changes of the deletion policy",
+    ),
+    (
+        |it| it.moves,
+        "change of the account",
+        "changes of the account",
+    ),
+    (
+        |it| it.meddled,
+        "refused or altered Secret",
+        "refused or altered Secrets",
+    ),
+    (
+        |it| it.alike,
+        "foreign create just like ours",
+        "foreign creates just like ours",
+    ),
+    (
+        |it| it.forgeries,
+        "record forged by a tenant",
+        "records forged by a tenant",
+    ),
+    (
+        |it| it.cut_offs,
+        "leader without API server",
+        "leaders without API server",
+    ),
+    (|it| it.ticks, "tick", "ticks"),
+];
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Computes { count, marks } => {
+                let names = if *marks { "names kept" } else { "no names" };
+                match count {
+                    1 => write!(f, "a Compute, {names}"),
+                    _ => write!(f, "{count} Computes of a branch, {names}"),
+                }
+            }
+            Self::Key { revoke: true } => f.write_str("a ProjectKey"),
+            Self::Key { revoke: false } => f.write_str("a ProjectKey, no calls to list and revoke"),
+        }
+    }
+}
+
+impl Bound {
+    /// The names of its numbers, without those that are 0.
+    fn counts(&self) -> impl Iterator<Item = String> {
+        COUNTED
+            .iter()
+            .filter_map(|(number, one, several)| match number(self) {
+                0 => None,
+                1 => Some(format!("1 {one}")),
+                number => Some(format!("{number} {several}")),
+            })
+    }
+
+    /// The names of everything besides the subject and the numbers.
+    fn circumstances(&self) -> Vec<String> {
+        let mut parts = Vec::new();
+        if let Some(kind) = self.account {
+            parts.push(format!("with its {kind:?}"));
+        }
+        if self.account_deletion {
+            parts.push("the account is deleted".to_owned());
+        }
+        if self.is_braked() {
+            parts.push(format!("{} deletion a minute", self.deletes_per_minute));
+        }
+        if self.primaries {
+            parts.push("primaries, one account late".to_owned());
+        }
+        if self.late {
+            parts.push("creates of any lateness".to_owned());
+        }
+        if self.established {
+            parts.push("established".to_owned());
+        }
+        if self.creates < u8::MAX {
+            parts.push(format!("creates: {}", self.creates));
+        }
+        parts
+    }
+}
+
 impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let subject = match self.subject {
-            Subject::Computes {
-                count: 1,
-                marks: true,
-            } => "a Compute, names kept".to_owned(),
-            Subject::Computes {
-                count: 1,
-                marks: false,
-            } => "a Compute, no names".to_owned(),
-            Subject::Computes { count, marks: true } => {
-                format!("{count} Computes of a branch, names kept")
-            }
-            Subject::Computes {
-                count,
-                marks: false,
-            } => format!("{count} Computes of a branch, no names"),
-            Subject::Key { revoke: true } => "a ProjectKey".to_owned(),
-            Subject::Key { revoke: false } => {
-                "a ProjectKey, no calls to list and revoke".to_owned()
-            }
-        };
-        let mut parts = vec![subject];
-        let mut count = |number: u8, one: &str, several: &str| match number {
-            0 => {}
-            1 => parts.push(format!("1 {one}")),
-            _ => parts.push(format!("{number} {several}")),
-        };
-        count(self.lost, "lost answer", "lost answers");
-        count(self.repeated, "repeated create", "repeated creates");
-        count(self.refused, "refusal", "refusals");
-        count(self.slow, "slow answer", "slow answers");
-        count(self.crashes, "crash", "crashes");
-        count(self.deletions, "deletion", "deletions");
-        count(self.foreign, "foreign create", "foreign creates");
-        count(self.lagging, "lagging list", "lagging lists");
-        count(self.partial, "partial list", "partial lists");
-        count(
-            self.vanishing,
-            "compute deleted by somebody",
-            "computes deleted by somebody",
-        );
-        count(self.leaders - 1, "second leader", "more leaders");
-        count(self.exchanges, "exchanged API key", "exchanged API keys");
-        count(
-            self.admissions,
-            "change of who is admitted",
-            "changes of who is admitted",
-        );
-        count(
-            self.replacements,
-            "replacement by a manifest",
-            "replacements by manifests",
-        );
-        count(self.older, "older record applied", "older records applied");
-        count(self.copies, "copied record", "copied records");
-        count(self.named, "named compute", "named computes");
-        count(
-            self.policies,
-            "change of the deletion policy",
-            "changes of the deletion policy",
-        );
-        count(
-            self.moves,
-            "change of the account",
-            "changes of the account",
-        );
-        count(
-            self.meddled,
-            "refused or altered Secret",
-            "refused or altered Secrets",
-        );
-        count(
-            self.alike,
-            "foreign create just like ours",
-            "foreign creates just like ours",
-        );
-        count(
-            self.forgeries,
-            "record forged by a tenant",
-            "records forged by a tenant",
-        );
-        count(
-            self.cut_offs,
-            "leader without API server",
-            "leaders without API server",
-        );
-        count(self.ticks, "tick", "ticks");
-        parts.extend(self.account.map(|kind| format!("with its {kind:?}")));
-        parts.extend(
-            self.account_deletion
-                .then(|| "the account is deleted".to_owned()),
-        );
-        parts.extend(
-            self.is_braked()
-                .then(|| format!("{} deletion a minute", self.deletes_per_minute)),
-        );
-        parts.extend(
-            self.primaries
-                .then(|| "primaries, one account late".to_owned()),
-        );
-        parts.extend(self.late.then(|| "creates of any lateness".to_owned()));
-        parts.extend(self.established.then(|| "established".to_owned()));
-        parts.extend((self.creates < u8::MAX).then(|| format!("creates: {}", self.creates)));
+        let mut parts = vec![self.subject.to_string()];
+        parts.extend(self.counts());
+        parts.extend(self.circumstances());
         if let Some(mutation) = self.mutation {
             parts.insert(0, format!("{mutation:?}"));
         }

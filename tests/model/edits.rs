@@ -118,13 +118,13 @@ pub fn edited(bound: &Bound, state: &State, i: usize, edit: Edit) -> Option<Stat
             if !stored.value["spec"]["computeID"].is_null() {
                 return None;
             }
-            next.noted.named.insert(id);
+            next.past.named.insert(id);
             json!({"computeID": format!("ep-{id}")})
         }
         Edit::Policy => {
             next.left.policies = state.left.policies.checked_sub(1)?;
             // An edit during the deletion may be too late or not, so either result is accepted.
-            next.noted.kept.retain(|(of, _)| *of != i);
+            next.past.kept.retain(|(of, _)| *of != i);
             let removes = if bound.is_of_key() {
                 "Revoke"
             } else {

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::bound::Bound;
 use super::edits::ELSEWHERE;
 use super::in_memory::cluster::NAMESPACE;
-use super::in_memory::{Print, Request};
+use super::in_memory::{Print, Request, Resource};
 use super::mutation::Mutation;
-use super::noted::note;
+use super::past::record_past;
 use super::replay::{Answer, Call, Effect};
 use super::state::{Compute, Key, State};
 
@@ -46,10 +46,10 @@ pub fn apply(bound: &Bound, state: &mut State, effect: &Effect) -> Answer {
     match effect {
         Effect::Cluster(request) => {
             let request = mutated(bound, state, request);
-            let before = bound.is_noted().then(|| state.clone());
+            let before = bound.depends_on_past().then(|| state.clone());
             let answer = state.cluster_mut().handle(&request);
             if let Some(before) = before {
-                note(bound, &before, state, &request);
+                record_past(bound, &before, state, &request);
             }
             Answer::Cluster(answer)
         }
@@ -166,101 +166,106 @@ fn mutated(bound: &Bound, state: &State, request: &Request) -> Request {
 
 /// Carries out a call on the platform, or on the other one.
 fn carry_out(bound: &Bound, state: &mut State, elsewhere: bool, call: &Call) -> Answer {
-    let computes = &state.platform.computes;
-    let has = |id: &u8| {
-        computes
-            .get(id)
-            .is_some_and(|compute| compute.elsewhere == elsewhere)
-    };
     match call {
-        // A branch has at most one primary.
-        Call::CreateCompute(..) if bound.primaries && !computes.is_empty() => {
-            Answer::Fault(Fault::Conflict {
-                message: String::new(),
-            })
-        }
         Call::CreateCompute(resource, name) => {
-            state.platform.made += 1;
-            let name = name.clone().filter(|_| bound.marks());
-            state.platform.computes.insert(
-                state.platform.made,
-                Compute {
-                    name,
-                    made_for: Some(resource.clone()),
-                    setting: true,
-                    late: false,
-                    twin: false,
-                    elsewhere,
-                },
-            );
-            Answer::Made(state.platform.made)
+            create_compute(bound, state, elsewhere, resource, name.as_ref())
         }
-        Call::DeleteCompute(id) | Call::HasCompute(id) if !has(id) => no_such_compute(),
-        Call::DeleteCompute(id) => {
-            let removed = state.platform.computes.remove(id);
-            if removed.is_some_and(|removed| removed.made_for.is_none())
-                && !state.noted.named.contains(id)
-            {
-                state.violation = Some("a foreign compute was deleted");
-            }
-            removed_by_us(state, *id)
-        }
-        Call::CreateKey(name) => {
-            state.platform.made += 1;
-            state.noted.keys += u8::from(bound.meddled > 0);
-            let key = Key {
-                name: name.clone(),
-                foreign: false,
-                elsewhere,
-            };
-            state.platform.keys.insert(state.platform.made, key);
-            Answer::Made(state.platform.made)
-        }
+        Call::DeleteCompute(id) => delete_compute(state, elsewhere, *id),
+        Call::HasCompute(id) if !has_compute(state, elsewhere, *id) => no_such_compute(),
+        Call::CreateKey(name) => create_key(bound, state, elsewhere, name),
         Call::RevokeKey(_) | Call::ListKeys if !bound.revokes() && bound.is_of_key() => {
             Answer::Fault(unsupported())
         }
-        Call::RevokeKey(id) => {
-            let there = state
-                .platform
-                .keys
-                .get(id)
-                .is_some_and(|key| key.elsewhere == elsewhere);
-            if there
-                && state
-                    .platform
-                    .keys
-                    .remove(id)
-                    .is_some_and(|key| key.foreign)
-            {
-                state.violation = Some("a foreign key was revoked");
-            }
-            removed_by_us(state, *id)
-        }
+        Call::RevokeKey(id) => revoke_key(state, elsewhere, *id),
         Call::ListKeys => {
-            let keys = state
-                .platform
-                .keys
-                .iter()
-                .filter(|(_, key)| key.elsewhere == elsewhere);
-            Answer::Keys(keys.map(|(id, key)| entry(*id, key)).collect())
+            let keys = state.platform.keys.iter();
+            let listed = keys.filter(|(_, key)| key.elsewhere == elsewhere);
+            Answer::Keys(listed.map(|(id, key)| entry(*id, key)).collect())
         }
-        Call::ProbeKey(secret) => match state
-            .platform
-            .keys
-            .keys()
-            .any(|id| secret_of(*id) == *secret)
-        {
-            true => Answer::Done,
-            false => Answer::Fault(Fault::Unauthorized {
-                message: String::new(),
-            }),
-        },
+        Call::ProbeKey(secret) => probe_key(state, secret),
         Call::ListProjects | Call::ListComputes | Call::HasCompute(_) => Answer::Done,
     }
 }
 
+fn create_compute(
+    bound: &Bound,
+    state: &mut State,
+    elsewhere: bool,
+    resource: &Resource,
+    name: Option<&String>,
+) -> Answer {
+    let platform = &mut state.platform;
+    // A branch has at most one primary.
+    if bound.primaries && !platform.computes.is_empty() {
+        return Answer::Fault(Fault::Conflict {
+            message: String::new(),
+        });
+    }
+    platform.made += 1;
+    let created = Compute {
+        name: if bound.marks() { name.cloned() } else { None },
+        made_for: Some(resource.clone()),
+        setting: true,
+        late: false,
+        twin: false,
+        elsewhere,
+    };
+    platform.computes.insert(platform.made, created);
+    Answer::Made(platform.made)
+}
+
+fn has_compute(state: &State, elsewhere: bool, id: u8) -> bool {
+    let compute = state.platform.computes.get(&id);
+    compute.is_some_and(|compute| compute.elsewhere == elsewhere)
+}
+
+fn delete_compute(state: &mut State, elsewhere: bool, id: u8) -> Answer {
+    if !has_compute(state, elsewhere, id) {
+        return no_such_compute();
+    }
+    let removed = state.platform.computes.remove(&id);
+    if removed.is_some_and(|removed| removed.made_for.is_none()) && !state.past.named.contains(&id)
+    {
+        state.violation = Some("a foreign compute was deleted");
+    }
+    removed_by_us(state, id)
+}
+
+fn create_key(bound: &Bound, state: &mut State, elsewhere: bool, name: &str) -> Answer {
+    state.platform.made += 1;
+    state.past.keys += u8::from(bound.meddled > 0);
+    let key = Key {
+        name: name.to_owned(),
+        foreign: false,
+        elsewhere,
+    };
+    state.platform.keys.insert(state.platform.made, key);
+    Answer::Made(state.platform.made)
+}
+
+fn revoke_key(state: &mut State, elsewhere: bool, id: u8) -> Answer {
+    let keys = &mut state.platform.keys;
+    if keys.get(&id).is_some_and(|key| key.elsewhere == elsewhere)
+        && keys.remove(&id).is_some_and(|key| key.foreign)
+    {
+        state.violation = Some("a foreign key was revoked");
+    }
+    removed_by_us(state, id)
+}
+
+fn probe_key(state: &State, secret: &str) -> Answer {
+    let mut live = state.platform.keys.keys();
+    if live.any(|id| secret_of(*id) == secret) {
+        Answer::Done
+    } else {
+        Answer::Fault(Fault::Unauthorized {
+            message: String::new(),
+        })
+    }
+}
+
 fn removed_by_us(state: &mut State, id: u8) -> Answer {
-    if state.noted.kept.iter().any(|(_, kept)| *kept == id) {
+    if state.past.kept.iter().any(|(_, kept)| *kept == id) {
         state.violation = Some("what was to be kept was deleted");
     }
     Answer::Done

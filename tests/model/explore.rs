@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::actions::{Action, successors};
 use super::bound::Bound;
-use super::calm::{Calm, established};
 use super::in_memory::hash;
 use super::promises::broken;
+use super::settling::{Settled, established};
 use super::state::State;
 
 /// The result of an exploration.
@@ -86,13 +86,13 @@ pub fn explore(bound: &Bound) -> Explored {
         },
     )]);
     let mut frontier = VecDeque::from([first]);
-    let mut calm = Calm::default();
+    let mut settled = Settled::default();
     let mut depth = 0;
     let mut outcome = Outcome::Held;
     while let Some(state) = frontier.pop_front() {
         let here = hash(&state);
         depth = visited[&here].depth;
-        if let Some(what) = broken(bound, &state).or_else(|| calm.unsettled(bound, &state)) {
+        if let Some(what) = broken(bound, &state).or_else(|| settled.unsettled(bound, &state)) {
             outcome = Outcome::Broken(format!("{what}; by way of {:?}", way(&visited, here)));
             break;
         }

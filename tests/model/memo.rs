@@ -8,7 +8,7 @@ use dbplane::decide::identity::{ComputeIdentity, ProjectKeyIdentity};
 
 use super::in_memory::{Print, hash};
 use super::pass::After;
-use super::replay::Flight;
+use super::replay::PendingPass;
 
 /// Results by the hash of the input.
 pub struct Memo<V>(RefCell<HashMap<u64, V>>);
@@ -39,12 +39,13 @@ pub struct Memos {
     pub answers: Memo<After>,
     pub bound: Memo<Arc<ComputeIdentity>>,
     pub recorded: Memo<Arc<ProjectKeyIdentity>>,
-    flights: Memo<Print<Flight>>,
+    pending_passes: Memo<Print<PendingPass>>,
 }
 
 impl Memos {
     /// The shared instance of equal passes in progress.
-    pub fn flight(&self, flight: Print<Flight>) -> Print<Flight> {
-        self.flights.get(hash(&flight), || flight)
+    pub fn pending_pass(&self, pending_pass: Print<PendingPass>) -> Print<PendingPass> {
+        self.pending_passes
+            .get(hash(&pending_pass), || pending_pass)
     }
 }

@@ -16,24 +16,24 @@
 mod actions;
 mod bound;
 mod bounds;
-mod calm;
 mod edits;
 mod effects;
 mod explore;
-mod flight;
 #[path = "../in_memory/mod.rs"]
 mod in_memory;
 mod memo;
 mod mutation;
-mod noted;
 mod pass;
+mod past;
+mod pending_pass;
 mod people;
 mod promises;
 mod remote;
 mod replay;
+mod replay_log;
+mod settling;
 mod state;
 mod surroundings;
-mod tape;
 mod tenant;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,5 +1,7 @@
 //! Mutations: rules broken on purpose, to show that the checker notices.
 
+mod annotations;
+
 use dbplane::api::{Compute, ComputeStatus, ProjectKey, ProjectKeyStatus};
 use dbplane::controller::account::observe::account_entry;
 use dbplane::controller::account::{Accounts, AnyAccount};
@@ -12,18 +14,15 @@ use dbplane::decide::compute::{ComputeObserved, ComputeStep, SnapshotState};
 use dbplane::decide::identity::{ComputeIdentity, LostKey};
 use dbplane::decide::key::{KeyObserved, KeyStep};
 use dbplane::decide::memory::ExistenceAnswer;
-use dbplane::decide::names::RECORD;
-use dbplane::decide::seal::{InvalidAnnotation, ObjectKey, open, seal};
 use dbplane::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
 use dbplane::domain::{Listed, NameSupport};
 use jiff::Timestamp;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use super::in_memory::Print;
-use super::in_memory::cluster::{NAMESPACE, Stored};
+pub use annotations::as_if_its_own;
+
 use super::replay::{decides_on, mutation, resolves, resolves_to_report};
 
 /// A rule that is broken at the boundary between the shipped code and the model.
@@ -235,46 +234,6 @@ fn is_missing(observed: &ComputeObserved) -> bool {
         return false;
     };
     computes.shown().iter().all(|compute| compute.id != *id)
-}
-
-/// A resource as seen by a process that trusts any annotation, even a copied one.
-pub fn as_if_its_own(stored: &Print<Stored>) -> Print<Stored> {
-    let text = stored.value["metadata"]["annotations"][RECORD].as_str();
-    let name = stored.value["metadata"]["name"].as_str().unwrap();
-    let other = text.and_then(|text| {
-        match open::<Value>(
-            RECORD,
-            text,
-            ObjectKey {
-                namespace: NAMESPACE,
-                name,
-            },
-        ) {
-            Err(InvalidAnnotation::CopiedFrom(other)) => Some((text, other)),
-            _ => None,
-        }
-    });
-    let Some((text, other)) = other else {
-        return stored.clone();
-    };
-    let of = ObjectKey {
-        namespace: NAMESPACE,
-        name: other.rsplit('/').next().unwrap(),
-    };
-    let mut record: Value = open(RECORD, text, of).unwrap();
-    let mut seen = stored.value.clone();
-    record["uid"] = seen["metadata"]["uid"].clone();
-    let sealed = Value::from(seal(
-        RECORD,
-        &record,
-        ObjectKey {
-            namespace: NAMESPACE,
-            name,
-        },
-    ));
-    seen["metadata"]["annotations"][RECORD] = sealed.clone();
-    seen["status"]["record"] = sealed;
-    Stored::new(seen["kind"].clone().as_str().unwrap(), seen)
 }
 
 /// A shipped kind, except that a rule is broken in its decision.

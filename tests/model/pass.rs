@@ -9,12 +9,13 @@ use dbplane::controller::object::AccountName;
 use dbplane::controller::state::{AccountEntry, ResourceState};
 use dbplane::decide::Report;
 use dbplane::decide::brake::DeletionWindow;
+use jiff::Timestamp;
 
 use super::bound::Bound;
-use super::in_memory::{Print, hash};
+use super::in_memory::{Cluster, Print, hash};
 use super::mutation::{MutatedAccounts, MutatedComputes, MutatedKeys, Mutation};
 use super::remote::Remote;
-use super::replay::{self, Answer, Base, Entry, Flight, Pending, Progress, Reached};
+use super::replay::{self, Answer, Base, Entry, Pending, PendingPass, Progress, Reached};
 use super::state::{Process, ReadKeys, State};
 
 /// The outcome of beginning a pass.
@@ -41,7 +42,7 @@ pub struct After {
     wrote: bool,
     /// The known keys of the organization, if the pass has read or changed them.
     keys: Option<Option<Print<ReadKeys>>>,
-    flight: Option<Print<Flight>>,
+    pending_pass: Option<Print<PendingPass>>,
     /// The report for the status.
     report: Option<Arc<Report>>,
 }
@@ -50,7 +51,7 @@ pub struct After {
 pub fn pass(bound: &Bound, state: &State, p: usize, i: usize) -> Option<Pass> {
     let process = &state.processes[p];
     let resource = bound.resource(i);
-    if process.flights.contains_key(&i) || !process.caches.contains_key(&resource) {
+    if process.pending_passes.contains_key(&i) || !process.caches.contains_key(&resource) {
         return None;
     }
     let question = hash(&(
@@ -63,7 +64,7 @@ pub fn pass(bound: &Bound, state: &State, p: usize, i: usize) -> Option<Pass> {
         .memos
         .passes
         .get(question, || begin(bound, state, p, i, question));
-    let (waits, report) = (after.flight.is_some(), after.report.clone());
+    let (waits, report) = (after.pending_pass.is_some(), after.report.clone());
     let mut state = state.clone();
     after.adopt(bound, state.process_mut(p), i, true);
     Some(Pass {
@@ -113,17 +114,19 @@ fn about(bound: &Bound, process: &Process, i: usize) -> u64 {
     ))
 }
 
-fn without_turn((uid, resource): (&String, &ResourceState)) -> (String, ResourceState) {
-    let mut resource = resource.clone();
-    resource.reserved = None;
-    (uid.clone(), resource)
-}
-
 fn begin(bound: &Bound, state: &State, p: usize, i: usize, question: u64) -> After {
     let process = &state.processes[p];
     let mut contents = process.contents();
     if bound.is(Mutation::SkipSerialization) {
-        contents.resources = contents.resources.iter().map(without_turn).collect();
+        contents.resources = contents
+            .resources
+            .iter()
+            .map(|(uid, resource)| {
+                let mut without_turn = resource.clone();
+                without_turn.reserved = None;
+                (uid.clone(), without_turn)
+            })
+            .collect();
     }
     let base = Base {
         resource: bound.resource(i),
@@ -134,21 +137,17 @@ fn begin(bound: &Bound, state: &State, p: usize, i: usize, question: u64) -> Aft
         keys: process.keys.clone(),
         settings: bound.settings(),
         statuses: bound.statuses(),
-        tells: bound.named > 0 || bound.alike > 0 || bound.repeated > 0,
+        records_events: bound.named > 0 || bound.alike > 0 || bound.repeated > 0,
         mutation: bound.mutation,
     };
-    proceed(
-        bound,
-        state,
-        (p, i),
-        (Print::hashed(question, base), Vec::new()),
-    )
+    let base = Print::hashed(question, base);
+    proceed(bound, state, Actor { p, i }, base, Vec::new())
 }
 
 /// Gives the pass of `p` over `i` its answer, and runs it to its next effect or its end.
 pub fn answer(bound: &Bound, state: &mut State, p: usize, i: usize, answer: Answer) {
     let process = &state.processes[p];
-    let flight = process.flights[&i].clone();
+    let pending_pass = process.pending_passes[&i].clone();
     let wrote = process.wrote_since.contains(&i);
     let moment = (
         process.number,
@@ -158,11 +157,11 @@ pub fn answer(bound: &Bound, state: &mut State, p: usize, i: usize, answer: Answ
         wrote,
         format!("{answer:?}"),
     );
-    let question = hash(&(&flight, moment));
+    let question = hash(&(&pending_pass, moment));
     let proceed = || {
-        let mut tape = flight.tape.clone();
-        tape.push(Entry::Answer(answer.clone()));
-        proceed(bound, state, (p, i), (flight.base.clone(), tape))
+        let mut log = pending_pass.log.clone();
+        log.push(Entry::Answer(answer.clone()));
+        proceed(bound, state, Actor { p, i }, pending_pass.base.clone(), log)
     };
     let after = bound.memos.answers.get(question, proceed);
     // Passes with the same decision share a memo, whatever led to it. Some of them are recomputed
@@ -177,27 +176,31 @@ pub fn answer(bound: &Bound, state: &mut State, p: usize, i: usize, answer: Answ
     after.adopt(bound, state.process_mut(p), i, false);
 }
 
+/// Process `p` in its pass over resource `i`.
+#[derive(Clone, Copy)]
+struct Actor {
+    p: usize,
+    i: usize,
+}
+
 fn proceed(
     bound: &Bound,
     state: &State,
-    (p, i): (usize, usize),
-    (base, tape): (Print<Base>, Vec<Entry>),
+    actor: Actor,
+    base: Print<Base>,
+    log: Vec<Entry>,
 ) -> After {
+    let Actor { p, i } = actor;
     let now = state.now(p);
     let reachable = (!state.processes[p].cut_off).then_some(&*state.cluster);
     let Progress {
         contents,
-        tape,
+        log,
         resolved,
         wrote,
         keys,
         reached,
-    } = match base.resource.0 {
-        "Compute" => replay::run::<MutatedComputes>(&base, &tape, now, reachable),
-        "ProjectKey" => replay::run::<MutatedKeys>(&base, &tape, now, reachable),
-        "Account" => replay::run::<MutatedAccounts<Account>>(&base, &tape, now, reachable),
-        _ => replay::run::<MutatedAccounts<ClusterAccount>>(&base, &tape, now, reachable),
-    };
+    } = run(&base, &log, now, reachable);
     let process = &state.processes[p];
     // Without the brake, and with a fixed account, a pass changes only the state of its own
     // resource.
@@ -214,7 +217,7 @@ fn proceed(
         connections: process.connections,
         wrote: process.wrote_since.contains(&i) || wrote && !bound.is(Mutation::TrustOldReadings),
         keys,
-        flight: None,
+        pending_pass: None,
         report: None,
         uid,
     };
@@ -230,11 +233,11 @@ fn proceed(
                 since: state.tick,
                 came: None,
             };
-            after.flight = Some(
-                bound.memos.flight(
-                    Flight {
+            after.pending_pass = Some(
+                bound.memos.pending_pass(
+                    PendingPass {
                         base,
-                        tape,
+                        log,
                         resolved,
                         pending,
                     }
@@ -248,26 +251,39 @@ fn proceed(
     after
 }
 
+/// Replays the pass of the resource's kind.
+fn run(base: &Print<Base>, log: &[Entry], now: Timestamp, reachable: Option<&Cluster>) -> Progress {
+    match base.resource.0 {
+        "Compute" => replay::run::<MutatedComputes>(base, log, now, reachable),
+        "ProjectKey" => replay::run::<MutatedKeys>(base, log, now, reachable),
+        "Account" => replay::run::<MutatedAccounts<Account>>(base, log, now, reachable),
+        _ => replay::run::<MutatedAccounts<ClusterAccount>>(base, log, now, reachable),
+    }
+}
+
 impl After {
     /// Applies the result to a process. The first part of a pass saw the process as it still is, so
     /// its changes of shared state apply too. Later parts change only their own state.
     fn adopt(self, bound: &Bound, process: &mut Process, i: usize, beginning: bool) {
-        let is_there = self.flight.is_some()
+        let is_there = self.pending_pass.is_some()
             || process
                 .caches
                 .values()
                 .any(|stored| stored.uid() == self.uid);
-        match self.resource.filter(|_| is_there) {
-            Some(resource) => drop(process.resources.insert(self.uid, resource)),
-            None => drop(process.resources.remove(&self.uid)),
+        if is_there && let Some(resource) = self.resource {
+            process.resources.insert(self.uid, resource);
+        } else {
+            process.resources.remove(&self.uid);
         }
-        match self.wrote {
-            true => process.wrote_since.insert(i),
-            false => process.wrote_since.remove(&i),
-        };
-        match self.flight {
-            Some(flight) => drop(process.flights.insert(i, flight)),
-            None => drop(process.flights.remove(&i)),
+        if self.wrote {
+            process.wrote_since.insert(i);
+        } else {
+            process.wrote_since.remove(&i);
+        }
+        if let Some(pending_pass) = self.pending_pass {
+            process.pending_passes.insert(i, pending_pass);
+        } else {
+            process.pending_passes.remove(&i);
         }
         if let Some(keys) = self.keys {
             process.keys = keys;
@@ -288,7 +304,7 @@ impl After {
             &self.accounts,
             self.wrote,
             &self.keys,
-            &self.flight,
+            &self.pending_pass,
         ))
     }
 }

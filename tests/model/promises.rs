@@ -40,27 +40,34 @@ pub fn broken(bound: &Bound, state: &State) -> Option<String> {
     }
     let world = world(bound, state);
     match bound.subject {
-        Subject::Computes { .. } => {
-            let twice = bound
-                .subjects()
-                .find_map(|i| promises::made_twice(&world, name_of(&bound.resource(i)), 1));
-            let twice = twice.or_else(|| tenant::harmed(bound, state));
-            let too_many =
-                || promises::more_than_resources(&world).filter(|_| settled_deletes(state));
-            twice
-                .or_else(too_many)
-                .or_else(|| promises::bound_wrongly(&world))
-        }
-        Subject::Key { .. } => {
-            let forgotten = promises::forgotten_keys(&world);
-            let forgotten = forgotten
-                .first()
-                .map(|key| format!("the key {} is forgotten", key.name));
-            forgotten
-                .or_else(|| piled_up(bound, state, &world))
-                .or_else(|| needless_keys(bound, state))
+        Subject::Computes { .. } => broken_computes(bound, state, &world),
+        Subject::Key { .. } => broken_keys(bound, state, &world),
+    }
+}
+
+fn broken_computes(bound: &Bound, state: &State, world: &World) -> Option<String> {
+    for i in bound.subjects() {
+        let twice = promises::made_twice(world, name_of(&bound.resource(i)), 1);
+        if twice.is_some() {
+            return twice;
         }
     }
+    let harmed = tenant::harmed(bound, state);
+    if harmed.is_some() {
+        return harmed;
+    }
+    let too_many = promises::more_than_resources(world);
+    if too_many.is_some() && settled_deletes(state) {
+        return too_many;
+    }
+    promises::bound_wrongly(world)
+}
+
+fn broken_keys(bound: &Bound, state: &State, world: &World) -> Option<String> {
+    if let Some(key) = promises::forgotten_keys(world).first() {
+        return Some(format!("the key {} is forgotten", key.name));
+    }
+    piled_up(bound, state, world).or_else(|| needless_keys(bound, state))
 }
 
 /// Limits valid keys. A key is revoked before another one is created; without revocation, at most
@@ -74,24 +81,18 @@ fn piled_up(bound: &Bound, state: &State, world: &World) -> Option<String> {
 /// Number of keys that are replaced because their Secret was altered. They are revoked once the new
 /// key is in the Secret.
 fn replaced_keys(bound: &Bound, state: &State, world: &World) -> usize {
-    let Some(stored) = state
-        .cluster
-        .objects
-        .get(&bound.resource(0))
-        .filter(|_| bound.meddled > 0)
-    else {
+    if bound.meddled == 0 {
+        return 0;
+    }
+    let Some(stored) = state.cluster.objects.get(&bound.resource(0)) else {
         return 0;
     };
     let identity = recorded_key(bound, stored).identity;
-    let in_use = identity
-        .records
-        .current
-        .iter()
-        .filter(|_| identity.intent.is_some())
-        .map(|key| key.id);
-    let replaced: Vec<i64> = in_use
-        .chain(identity.records.previous.iter().map(|key| key.id))
-        .collect();
+    let records = &identity.records;
+    let mut replaced: Vec<i64> = records.previous.iter().map(|key| key.id).collect();
+    if identity.intent.is_some() {
+        replaced.extend(records.current.iter().map(|key| key.id));
+    }
     world
         .keys
         .iter()
@@ -102,7 +103,7 @@ fn replaced_keys(bound: &Bound, state: &State, world: &World) -> usize {
 /// Only a lost secret justifies another key. A policy that changes a Secret does not.
 fn needless_keys(bound: &Bound, state: &State) -> Option<String> {
     let most = 1 + bound.lost + bound.crashes + bound.leaders - 1;
-    (state.noted.keys > most).then(|| format!("{} keys were created for one", state.noted.keys))
+    (state.past.keys > most).then(|| format!("{} keys were created for one", state.past.keys))
 }
 
 /// The name without the namespace.
@@ -111,93 +112,101 @@ fn name_of((_, name): &Resource) -> &str {
 }
 
 /// True if an event has named a compute.
-fn told(state: &State, id: &str) -> bool {
+fn is_reported(state: &State, id: &str) -> bool {
     state
-        .noted
-        .told
+        .past
+        .events
         .iter()
         .any(|text| promises::words(text).any(|word| word == id))
 }
 
 /// The input of the promises. Objects left to users count as theirs.
 fn world(bound: &Bound, state: &State) -> World {
-    let left = |resource: &Resource| state.noted.orphaned.contains(resource);
-    let made_for = |of: Option<&Resource>| {
-        let of = of.filter(|resource| !left(resource));
-        of.map_or(Maker::SomebodyElse, |of| {
-            Maker::Operator(Some(name_of(of).to_owned()))
-        })
-    };
-    let keys_left = left(&bound.resource(0));
-    let made_by = |foreign: bool| {
-        if foreign || keys_left {
-            Maker::SomebodyElse
-        } else {
-            Maker::Operator(None)
-        }
-    };
-    let told = |id: u8| told(state, &format!("ep-{id}"));
-    let gone = |of: Option<&Resource>| of.is_some_and(|of| !state.cluster.objects.contains_key(of));
-    let computes = state.platform.computes.iter();
-    let keys = state.platform.keys.iter();
-    let of = |kind: &str| {
-        let kind = kind.to_owned();
-        state
-            .cluster
-            .objects
-            .iter()
-            .filter(move |((this, _), _)| *this == kind)
-            .map(|(_, stored)| stored)
-    };
     let resources = state
         .processes
         .iter()
         .flat_map(|process| process.resources.values());
-    let key_of = |secret: &Secret| {
-        let held = secret.data.as_ref()?.get("api-key")?;
-        let live = state
-            .platform
-            .keys
-            .keys()
-            .find(|id| secret_of(**id).as_bytes() == held.0.as_slice());
-        live.map(|id| i64::from(*id))
-    };
     World {
-        computes: computes
-            .map(|(id, it)| LiveCompute {
-                id: format!("ep-{id}"),
-                made_by: made_for(
-                    it.made_for
-                        .as_ref()
-                        .filter(|_| !state.noted.overlooked.contains(id)),
-                ),
-                late: it.late || it.twin || gone(it.made_for.as_ref()) && told(*id),
-            })
-            .collect(),
-        keys: keys
-            .map(|(id, it)| LiveKey {
-                id: (*id).into(),
-                name: it.name.clone(),
-                made_by: made_by(it.foreign),
-            })
-            .collect(),
-        resources: of("Compute")
+        computes: live_computes(state),
+        keys: live_keys(bound, state),
+        resources: of_kind(state, "Compute")
             .map(|stored| bound_compute(bound, stored))
             .collect(),
-        project_keys: of("ProjectKey")
+        project_keys: of_kind(state, "ProjectKey")
             .map(|stored| recorded_key(bound, stored))
             .collect(),
         key_secrets: state
             .cluster
             .secrets
             .iter()
-            .map(|(name, secret)| (name.clone(), key_of(secret)))
+            .map(|(name, secret)| (name.clone(), key_in(state, secret)))
             .collect(),
         known_keys: resources
             .filter_map(|resource| Some(resource.key.unsaved.as_ref()?.key.name.clone()))
             .collect(),
         ..World::default()
     }
+}
+
+fn live_computes(state: &State) -> Vec<LiveCompute> {
+    let made_by = |id: &u8, made_for: Option<&Resource>| match made_for {
+        Some(resource) if !is_left_to_users(state, resource) => {
+            if state.past.overlooked.contains(id) {
+                Maker::SomebodyElse
+            } else {
+                Maker::Operator(Some(name_of(resource).to_owned()))
+            }
+        }
+        _ => Maker::SomebodyElse,
+    };
+    let gone = |of: Option<&Resource>| of.is_some_and(|of| !state.cluster.objects.contains_key(of));
+    let computes = state.platform.computes.iter();
+    computes
+        .map(|(id, it)| {
+            let name = format!("ep-{id}");
+            LiveCompute {
+                made_by: made_by(id, it.made_for.as_ref()),
+                late: it.late || it.twin || gone(it.made_for.as_ref()) && is_reported(state, &name),
+                id: name,
+            }
+        })
+        .collect()
+}
+
+fn live_keys(bound: &Bound, state: &State) -> Vec<LiveKey> {
+    let are_left = is_left_to_users(state, &bound.resource(0));
+    let keys = state.platform.keys.iter();
+    keys.map(|(id, it)| LiveKey {
+        id: (*id).into(),
+        name: it.name.clone(),
+        made_by: if it.foreign || are_left {
+            Maker::SomebodyElse
+        } else {
+            Maker::Operator(None)
+        },
+    })
+    .collect()
+}
+
+fn is_left_to_users(state: &State, resource: &Resource) -> bool {
+    state.past.orphaned.contains(resource)
+}
+
+fn of_kind<'a>(state: &'a State, kind: &'a str) -> impl Iterator<Item = &'a Print<Stored>> {
+    state
+        .cluster
+        .objects
+        .iter()
+        .filter(move |((this, _), _)| *this == kind)
+        .map(|(_, stored)| stored)
+}
+
+/// The id of the valid key that a Secret holds.
+fn key_in(state: &State, secret: &Secret) -> Option<i64> {
+    let held = secret.data.as_ref()?.get("api-key")?;
+    let mut live = state.platform.keys.keys();
+    let id = live.find(|id| secret_of(**id).as_bytes() == held.0.as_slice())?;
+    Some(i64::from(*id))
 }
 
 /// A Compute with its record.
@@ -462,7 +471,7 @@ fn left_over(
         let is_twin = state.platform.computes[&number(&compute.id)].twin;
         let Some((i, stored)) = resource else {
             return if is_twin {
-                !bound.marks() && told(state, &compute.id)
+                !bound.marks() && is_reported(state, &compute.id)
             } else {
                 compute.late
             };

@@ -29,19 +29,19 @@ use serde_json::{Value, json};
 
 use super::bound::Statuses;
 use super::edits::ELSEWHERE;
-pub use super::flight::{Answer, Base, Call, Effect, Entry, Flight, Pending, Resolved};
 use super::in_memory::cluster::{Stored, full_name, kind};
 use super::in_memory::{Carrier, Cluster, Port, Print, Request, Resource, Response, hash, refused};
 use super::mutation::Mutation;
+pub use super::pending_pass::{Answer, Base, Call, Effect, Entry, Pending, PendingPass, Resolved};
 use super::remote::Remote;
+use super::replay_log::{REPLAY_LOG, ReplayLog, depends_on, known_keys, with_log};
+pub use super::replay_log::{decides_on, effect, mutation, resolves, resolves_to_report, resource};
 use super::state::ReadKeys;
-use super::tape::{TAPE, Tape, known_keys, looks_at, with_tape};
-pub use super::tape::{decides_on, effect, mutation, resolves, resolves_to_report, resource};
 
 /// The progress of a pass.
 pub struct Progress {
     pub contents: Contents<Remote>,
-    pub tape: Vec<Entry>,
+    pub log: Vec<Entry>,
     pub resolved: Option<Resolved>,
     /// A change of the platform has ended since the last run.
     pub wrote: bool,
@@ -58,12 +58,12 @@ pub enum Reached {
 /// Runs a pass of kind `K` from its beginning up to the first effect without an answer.
 pub fn run<K: Kind>(
     base: &Print<Base>,
-    tape: &[Entry],
+    log: &[Entry],
     now: Timestamp,
     cluster: Option<&Cluster>,
 ) -> Progress {
-    let replayed = tape.len();
-    let env = prepare(base, tape.to_vec(), now, cluster.cloned());
+    let replayed = log.len();
+    let env = prepare(base, log.to_vec(), now, cluster.cloned());
     let object = base.caches[&base.resource].typed::<K::Object>();
     let mut running = pin!(pass::<K, Replay>(&env, &object));
     let polled = running
@@ -71,18 +71,18 @@ pub fn run<K: Kind>(
         .poll(&mut Context::from_waker(Waker::noop()));
     // The memory of the process while the pass waits: its step is in progress.
     let contents = env.state.contents();
-    looks_at(&remembered(base, &contents));
-    let tape = TAPE.with(|current| current.borrow_mut().take().unwrap());
+    depends_on(&remembered(base, &contents));
+    let log = REPLAY_LOG.with(|current| current.borrow_mut().take().unwrap());
     let reached = match polled {
         Poll::Ready(result) => Reached::End(result),
-        Poll::Pending => Reached::Effect(tape.pending.clone().unwrap()),
+        Poll::Pending => Reached::Effect(log.pending.clone().unwrap()),
     };
     Progress {
         contents,
-        wrote: tape.wrote_at.is_some_and(|position| position >= replayed),
-        keys: tape.keys_changed.then_some(tape.keys),
-        tape: tape.entries,
-        resolved: tape.resolved,
+        wrote: log.wrote_at.is_some_and(|position| position >= replayed),
+        keys: log.keys_changed.then_some(log.keys),
+        log: log.entries,
+        resolved: log.resolved,
         reached,
     }
 }
@@ -97,7 +97,7 @@ fn remembered(base: &Base, contents: &Contents<Remote>) -> String {
     )
 }
 
-/// Sets the tape for the environment that plays it.
+/// Sets the log for the environment that replays it.
 fn prepare(
     base: &Print<Base>,
     entries: Vec<Entry>,
@@ -105,7 +105,7 @@ fn prepare(
     cluster: Option<Cluster>,
 ) -> Replay {
     let (resource, mutation) = (base.resource.clone(), base.mutation);
-    let tape = Tape {
+    let log = ReplayLog {
         resource,
         entries,
         position: 0,
@@ -120,7 +120,7 @@ fn prepare(
         resolved: None,
         mutation,
     };
-    TAPE.with(|current| *current.borrow_mut() = Some(tape));
+    REPLAY_LOG.with(|current| *current.borrow_mut() = Some(log));
     Replay {
         state: ProcessState::from(base.contents.clone()),
         base: base.clone(),
@@ -136,7 +136,7 @@ pub fn outside_of_passes(
 ) -> Contents<Remote> {
     let env = prepare(base, Vec::new(), now, Some(Cluster::default()));
     act(&env);
-    TAPE.with(|current| current.borrow_mut().take());
+    REPLAY_LOG.with(|current| current.borrow_mut().take());
     env.state.contents()
 }
 
@@ -147,14 +147,14 @@ pub struct Replay {
     port: Port<ToTape>,
 }
 
-/// Carries requests to the tape.
+/// Answers requests from the log.
 #[derive(Debug)]
 pub struct ToTape(Print<Base>);
 
 impl ToTape {
     /// True if an event is the last report of a compute, because its resource is about to go.
-    fn tells(&self, resource: &Resource, reason: &str) -> bool {
-        self.0.tells && reason == "StrayCompute" && self.0.caches[resource].is_deleting()
+    fn records_events(&self, resource: &Resource, reason: &str) -> bool {
+        self.0.records_events && reason == "StrayCompute" && self.0.caches[resource].is_deleting()
     }
 }
 
@@ -163,7 +163,7 @@ impl Carrier for ToTape {
         match &mut request {
             Request::Event {
                 resource, reason, ..
-            } if !self.tells(resource, reason) => return Ok(Response::Done),
+            } if !self.records_events(resource, reason) => return Ok(Response::Done),
             Request::ReadObject(resource) if self.0.mutation == Some(Mutation::WriteUnchecked) => {
                 return Ok(Response::Object(self.0.caches[&*resource].clone()));
             }
@@ -200,7 +200,7 @@ impl Replay {
             .iter()
             .filter(|((this, _), stored)| *this == kind && wanted(stored));
         let objects: Vec<_> = objects.map(|(_, stored)| stored).collect();
-        looks_at(&objects);
+        depends_on(&objects);
         objects.into_iter().map(|stored| stored.typed()).collect()
     }
 }
@@ -213,14 +213,14 @@ impl Environment for Replay {
     type Kinds = AllKinds;
 
     fn now(&self) -> Timestamp {
-        with_tape(|tape| {
-            if let Some(Entry::Now(time)) = tape.entries.get(tape.position) {
+        with_log(|log| {
+            if let Some(Entry::Now(time)) = log.entries.get(log.position) {
                 let time = *time;
-                tape.position += 1;
+                log.position += 1;
                 return time;
             }
-            let now = tape.now;
-            tape.push(Entry::Now(now));
+            let now = log.now;
+            log.push(Entry::Now(now));
             now
         })
     }
@@ -231,13 +231,13 @@ impl Environment for Replay {
     }
 
     fn tick(&self) -> Tick {
-        with_tape(|tape| {
-            if !matches!(tape.entries.get(tape.position), Some(Entry::Tick)) {
-                tape.entries.push(Entry::Tick);
-                tape.wrote_at = Some(tape.position);
+        with_log(|log| {
+            if !matches!(log.entries.get(log.position), Some(Entry::Tick)) {
+                log.entries.push(Entry::Tick);
+                log.wrote_at = Some(log.position);
             }
-            tape.position += 1;
-            (tape.keys, tape.keys_changed) = (None, true);
+            log.position += 1;
+            (log.keys, log.keys_changed) = (None, true);
         });
         WROTE
     }
@@ -274,7 +274,7 @@ impl Objects for Replay {
     fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
         let name = full_name(reference.namespace.as_deref(), &reference.name);
         let object = self.base.caches.get(&(kind::<K>(), name));
-        looks_at(&object);
+        depends_on(&object);
         Some(object?.typed())
     }
 
@@ -306,17 +306,17 @@ impl Lists<Remote> for Replay {
         connection: &Connection<Remote>,
         _: ComputeInterest,
     ) -> LatestSnapshot {
-        looks_at(&(
+        depends_on(&(
             &self.base.read,
             self.base.fresh,
-            with_tape(|tape| tape.has_ticked()),
+            with_log(|log| log.has_ticked()),
         ));
-        let stands = connection.number > 100;
+        let is_standing = connection.number > 100;
         let read = self
             .base
             .read
             .as_ref()
-            .filter(|read| read.connection == connection.number || stands);
+            .filter(|read| read.connection == connection.number || is_standing);
         let Some(read) = read else {
             return LatestSnapshot::default();
         };
@@ -330,10 +330,10 @@ impl Lists<Remote> for Replay {
         match computes {
             Ok(computes) => {
                 // A tick of this pass is later than any read before its beginning.
-                let fresh = self.base.fresh && with_tape(|tape| !tape.has_ticked());
+                let fresh = self.base.fresh && with_log(|log| !log.has_ticked());
                 let began = if fresh || trusting { AFTER } else { BEFORE };
                 let at = if trusting {
-                    with_tape(|tape| tape.now)
+                    with_log(|log| log.now)
                 } else {
                     read.at
                 };
@@ -393,7 +393,7 @@ impl Lists<Remote> for Replay {
             },
         };
         let latest = read.latest(AFTER);
-        with_tape(|tape| (tape.keys, tape.keys_changed) = (Some(Print::of(read)), true));
+        with_log(|log| (log.keys, log.keys_changed) = (Some(Print::of(read)), true));
         latest
     }
 

@@ -19,9 +19,9 @@ use super::bound::{Bound, OTHER, Subject, TICK, account_spec, compute_spec, key_
 use super::edits::{STANDING_ACCOUNTS, StandingAccount};
 use super::in_memory::cluster::{NAMESPACE, Stored};
 use super::in_memory::{Cluster, Print, Resource};
-use super::noted::Noted;
+use super::past::Past;
 use super::remote::Remote;
-use super::replay::{Call, Effect, Flight};
+use super::replay::{Call, Effect, PendingPass};
 use super::tenant::TENANTS;
 
 /// A compute on the platform.
@@ -134,7 +134,7 @@ pub struct Process {
     pub keys: Option<Print<ReadKeys>>,
     /// Resources with a write since the last read began.
     pub wrote_since: BTreeSet<usize>,
-    pub flights: BTreeMap<usize, Print<Flight>>,
+    pub pending_passes: BTreeMap<usize, Print<PendingPass>>,
 }
 
 /// How often each event may still happen.
@@ -167,6 +167,42 @@ pub struct Left {
     pub cut_offs: u8,
 }
 
+impl Left {
+    fn of(bound: &Bound) -> Self {
+        Self {
+            lost: bound.lost,
+            repeated: bound.repeated,
+            refused: bound.refused,
+            slow: bound.slow,
+            crashes: bound.crashes,
+            foreign: bound.foreign,
+            lagging: bound.lagging,
+            partial: bound.partial,
+            vanishing: bound.vanishing,
+            deletions: bound.deletions,
+            confirmations: if bound.is_braked() {
+                bound.deletions
+            } else {
+                0
+            },
+            exchanges: bound.exchanges,
+            account_deletions: u8::from(bound.account_deletion),
+            late_accounts: u8::from(bound.primaries),
+            forgeries: bound.forgeries,
+            admissions: bound.admissions,
+            replacements: bound.replacements,
+            older: bound.older,
+            copies: bound.copies,
+            named: bound.named,
+            policies: bound.policies,
+            moves: bound.moves,
+            meddled: bound.meddled,
+            alike: bound.alike,
+            cut_offs: bound.cut_offs,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Hash)]
 pub struct State {
     pub tick: u8,
@@ -180,7 +216,7 @@ pub struct State {
     pub deletions: Vec<(u8, u8, u8)>,
     /// An exported record of a resource.
     pub exported: Option<(usize, String)>,
-    pub noted: Noted,
+    pub past: Past,
     /// A forbidden action that was carried out.
     pub violation: Option<&'static str>,
 }
@@ -217,39 +253,9 @@ impl State {
             processes: vec![Arc::new(process(bound, &cluster, 0))],
             cluster: Arc::new(cluster),
             begun: 1,
-            left: Left {
-                lost: bound.lost,
-                repeated: bound.repeated,
-                refused: bound.refused,
-                slow: bound.slow,
-                crashes: bound.crashes,
-                foreign: bound.foreign,
-                lagging: bound.lagging,
-                partial: bound.partial,
-                vanishing: bound.vanishing,
-                deletions: bound.deletions,
-                confirmations: if bound.is_braked() {
-                    bound.deletions
-                } else {
-                    0
-                },
-                exchanges: bound.exchanges,
-                account_deletions: u8::from(bound.account_deletion),
-                late_accounts: u8::from(bound.primaries),
-                forgeries: bound.forgeries,
-                admissions: bound.admissions,
-                replacements: bound.replacements,
-                older: bound.older,
-                copies: bound.copies,
-                named: bound.named,
-                policies: bound.policies,
-                moves: bound.moves,
-                meddled: bound.meddled,
-                alike: bound.alike,
-                cut_offs: bound.cut_offs,
-            },
+            left: Left::of(bound),
             exported: None,
-            noted: Noted::default(),
+            past: Past::default(),
             deletions: Vec::new(),
             violation: None,
         }
@@ -338,7 +344,7 @@ pub fn process(bound: &Bound, cluster: &Cluster, number: u8) -> Process {
         read: None,
         keys: None,
         wrote_since: BTreeSet::new(),
-        flights: BTreeMap::new(),
+        pending_passes: BTreeMap::new(),
     }
 }
 

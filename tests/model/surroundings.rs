@@ -24,9 +24,7 @@ pub fn elsewhere(bound: &Bound, state: &State, action: Action) -> Option<State> 
                 && let Some(made) = next.platform.computes.get_mut(&id)
             {
                 made.late = in_time.is_some_and(|in_time| state.tick > in_time);
-                next.noted
-                    .overlooked
-                    .extend(in_time.is_none().then_some(id));
+                next.past.overlooked.extend(in_time.is_none().then_some(id));
             }
         }
         Action::ForeignOneAppears => {
@@ -55,7 +53,7 @@ pub fn elsewhere(bound: &Bound, state: &State, action: Action) -> Option<State> 
                 .get(&resource)
                 .filter(|stored| !stored.is_deleting())
                 .filter(held)?;
-            next.noted.deleted(bound, state, i);
+            next.past.deleted(bound, state, i);
             next.cluster_mut().delete(&resource, at(0));
         }
         // A process that is cut off ends before the next tick.
@@ -91,22 +89,23 @@ pub fn read(
             ..compute(*id, found.name.clone(), found.setting, "p-1")
         })
     };
-    let computes = match failed {
-        true => Err(Fault::Server {
+    let computes = if failed {
+        Err(Fault::Server {
             status: 500,
             message: String::new(),
-        }),
-        false if key != state.platform.accepted => Err(Fault::Unauthorized {
+        })
+    } else if key != state.platform.accepted {
+        Err(Fault::Unauthorized {
             message: String::new(),
-        }),
-        false => Ok(shown(false)
-            .chain(bound.marks().then(named_elsewhere))
-            .collect()),
-    };
-    let computes = computes.map(|mut computes: Vec<dbplane::domain::Compute>| {
+        })
+    } else {
+        let mut computes: Vec<domain::Compute> = shown(false).collect();
+        if bound.marks() {
+            computes.push(named_elsewhere());
+        }
         computes.sort_by(|one, other| one.id.cmp(&other.id));
-        computes
-    });
+        Ok(computes)
+    };
     let elsewhere = shown(true).collect();
     let mut next = state.clone();
     let at = state.now(p);
@@ -164,7 +163,7 @@ fn alike(bound: &Bound, state: &mut State) {
         },
     );
     if !bound.marks() {
-        state.noted.alike.insert(id);
+        state.past.alike.insert(id);
     }
 }
 

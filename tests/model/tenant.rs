@@ -61,12 +61,11 @@ pub fn forges(bound: &Bound, state: &State, what: Forged) -> Option<State> {
 
 /// Harm to the first resource, which only the tenant could have caused.
 pub fn harmed(bound: &Bound, state: &State) -> Option<String> {
+    if bound.forgeries == 0 {
+        return None;
+    }
     let victim = bound.resource(0);
-    let stored = state
-        .cluster
-        .objects
-        .get(&victim)
-        .filter(|_| bound.forgeries > 0)?;
+    let stored = state.cluster.objects.get(&victim)?;
     let made: Vec<u8> = state
         .platform
         .computes

@@ -94,7 +94,7 @@ impl Outcome {
                         ask.remove(&number);
                     }
                     Err(DeletionRefusal::Slowed { ask: next, .. }) => {
-                        let _ = ask.insert(number, next.as_second().max(now + 1));
+                        ask.insert(number, next.as_second().max(now + 1));
                     }
                     Err(refusal) => drop(outcome.paused.insert(number, (now, refusal))),
                 }

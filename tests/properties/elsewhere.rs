@@ -1,6 +1,8 @@
 //! A second platform with the same ids for organization, project and branches. Others have computes
 //! and keys there, with the same ids as ours. The accounts and resources switch to it and back.
 
+mod moves;
+
 use std::collections::BTreeMap;
 
 use dbplane::api::{Compute, ProjectKey};
@@ -10,15 +12,12 @@ use dbplane_simulator::world::message::{Method, Request};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::accounts::{CREDENTIAL, credential};
+use super::accounts::CREDENTIAL;
 use super::faults::faults;
-use super::history::{
-    self, Access, Chapter, Event, History, account, compute, computes, key, profile,
-};
+use super::history::{self, Access, Chapter, Event, History, account, computes, profile};
 use super::in_memory::Resource;
 use super::in_memory::promises::words;
-use super::run::Run;
-use super::simulation::{BASE_URL, PROJECT, Simulation, TOKEN, world};
+use super::simulation::{BASE_URL, Simulation};
 use super::{config, holds};
 
 const OTHER_URL: &str = "https://elsewhere.example/api/v2";
@@ -30,7 +29,7 @@ const OTHER_CREDENTIAL: &str = "platform-api-key-elsewhere";
 #[derive(Clone, Copy, Debug)]
 pub enum Move {
     /// The account that the resources refer to, edited or recreated.
-    Account { anew: bool },
+    Account { recreated: bool },
     /// The same in the middle of passes: after the process has read its state `after` times. `what`
     /// starts these passes.
     AccountDuring { what: During, after: u8 },
@@ -86,7 +85,7 @@ fn event(either: BoxedStrategy<Event>) -> BoxedStrategy<Event> {
         2 => Just(During::NewCompute),
     ];
     let moved = prop_oneof![
-        2 => any::<bool>().prop_map(|anew| Move::Account { anew }),
+        2 => any::<bool>().prop_map(|recreated| Move::Account { recreated }),
         6 => (during, 0..25_u8).prop_map(|(what, after)| Move::AccountDuring { what, after }),
         2 => any::<bool>().prop_map(|key| Move::Resource { key }),
     ];
@@ -211,7 +210,7 @@ impl Simulation {
 
     /// Checks a request: no platform may get another one's token or a request about a resource
     /// recorded on another one. Lists are exempt because they reveal nothing.
-    pub fn note_sent(&mut self, platform: Platform, (request, token): (&Request, &str)) {
+    pub fn note_sent(&mut self, platform: Platform, request: &Request, token: &str) {
         if token.ends_with(MARK) != (platform == Platform::Other) {
             self.ledger.violations.push(format!(
                 "{platform:?} gets a token of another platform: {request:?}"
@@ -220,13 +219,16 @@ impl Simulation {
         let Some(actor) = self.acting.clone() else {
             return;
         };
-        let reads = request.method == Method::Get
-            && (actor.0 == "Compute" || request.path.ends_with("/api_keys"));
+        if request.method == Method::Get
+            && (actor.0 == "Compute" || request.path.ends_with("/api_keys"))
+        {
+            return;
+        }
         let elsewhere = self
             .recorded_at(&actor)
             .into_iter()
             .find(|url| *url != platform.url());
-        if let Some(url) = elsewhere.filter(|_| !reads) {
+        if let Some(url) = elsewhere {
             let what = format!("{:?} {}", request.method, request.path);
             self.ledger.violations.push(format!(
                 "{platform:?} gets {what} for {}, which is at {url}",
@@ -239,9 +241,10 @@ impl Simulation {
     fn moved(&self, account: Access) -> Option<Value> {
         let leads_away =
             self.cluster.objects.get(&account.resource())?.value["spec"]["baseURL"] == OTHER_URL;
-        Some(match leads_away {
-            true => account.spec(BASE_URL, CREDENTIAL),
-            false => account.spec(OTHER_URL, OTHER_CREDENTIAL),
+        Some(if leads_away {
+            account.spec(BASE_URL, CREDENTIAL)
+        } else {
+            account.spec(OTHER_URL, OTHER_CREDENTIAL)
         })
     }
 
@@ -302,7 +305,7 @@ impl Simulation {
 
     /// Checks an event that reports keys as revoked: none of them may still be valid on any
     /// platform.
-    pub fn note_told(&mut self, resource: &Resource, reason: &str, text: &str) {
+    pub fn note_event(&mut self, resource: &Resource, reason: &str, text: &str) {
         if !reason.starts_with("KeyRevoked")
             || text.ends_with("dbplane checks whether it was revoked.")
         {
@@ -333,156 +336,6 @@ impl Simulation {
                 resource.1
             ));
         }
-    }
-}
-
-fn other_account(run: &Run) -> Resource {
-    (run.history.account.resource().0, "other".to_owned())
-}
-
-impl Run<'_> {
-    pub fn move_away(&mut self, what: Move) {
-        self.found_other();
-        let mut simulation = self.simulation.lock();
-        let now = simulation.now;
-        let account = self.history.account.resource();
-        match what {
-            Move::Account { anew } => {
-                let Some(spec) = simulation.moved(self.history.account) else {
-                    return;
-                };
-                if anew {
-                    simulation.cluster.forget(&account);
-                    simulation.cluster.create(&account, &spec, &json!({}), now);
-                } else {
-                    simulation.cluster.edit(&account, &json!({"spec": spec}));
-                }
-            }
-            Move::AccountDuring { what, after } => {
-                let Some(spec) = simulation.moved(self.history.account) else {
-                    return;
-                };
-                simulation.move_soon = Some((after, what, account, spec));
-                drop(simulation);
-                match what {
-                    During::NewKey => self.request_key(after),
-                    During::KeyDeletion => self.delete(&key()),
-                    During::Restart => self.happen(&Event::Restart(0, after)),
-                    During::Resize => self.happen(&Event::Resize(0, after % 3)),
-                    During::NewCompute => self.happen(&Event::ComputeRemoved(0)),
-                }
-            }
-            Move::Resource { key: is_key } => {
-                let resource = if is_key { key() } else { compute(0) };
-                let Some(stored) = simulation.cluster.objects.get(&resource) else {
-                    return;
-                };
-                let name = if stored.value["spec"]["accountRef"]["name"] == "other" {
-                    "prod"
-                } else {
-                    "other"
-                };
-                simulation
-                    .cluster
-                    .edit(&resource, &json!({"spec": {"accountRef": {"name": name}}}));
-            }
-        }
-    }
-
-    /// Creates the other platform and its account unless they exist.
-    fn found_other(&mut self) {
-        let account = other_account(self);
-        let mut simulation = self.simulation.lock();
-        let now = simulation.now;
-        if simulation.other.is_some() {
-            return;
-        }
-        let mut other = world(self.history, 7, now);
-        let attributes = json!({
-            "branch_id": "b0", "type": "read_only", "autoscaling_limit_min_cu": 8, "autoscaling_limit_max_cu": 8,
-        });
-        other
-            .console_create_compute(PROJECT, &attributes, now)
-            .unwrap();
-        for number in 0..4 {
-            let name = format!("theirs-{number}");
-            other
-                .console_create_organization_key("org", &name, Some(PROJECT.into()), now)
-                .unwrap();
-        }
-        let (computes, keys) = (BTreeMap::new(), BTreeMap::new());
-        simulation.other = Some(Other {
-            platform: Platform::Other,
-            world: other,
-            computes,
-            keys,
-        });
-        simulation
-            .cluster
-            .put_secret(OTHER_CREDENTIAL, credential(&format!("{TOKEN}{MARK}")));
-        let spec = self.history.account.spec(OTHER_URL, OTHER_CREDENTIAL);
-        simulation.cluster.create(&account, &spec, &json!({}), now);
-    }
-
-    /// Points each resource at an account of the platform on which it has something.
-    pub fn move_home(&mut self) {
-        let mut simulation = self.simulation.lock();
-        if simulation.other.is_none() {
-            return;
-        }
-        simulation.move_soon = None;
-        let spec = self.history.account.spec(BASE_URL, CREDENTIAL);
-        simulation
-            .cluster
-            .edit(&self.history.account.resource(), &json!({"spec": spec}));
-        for resource in self.history.resources() {
-            let name = match simulation
-                .recorded_at(&resource)
-                .first()
-                .map(String::as_str)
-            {
-                Some(OTHER_URL) => "other",
-                Some(_) => "prod",
-                None => continue,
-            };
-            simulation
-                .cluster
-                .edit(&resource, &json!({"spec": {"accountRef": {"name": name}}}));
-        }
-    }
-
-    /// Checks a promise on each platform.
-    pub fn at_each_platform(&self, holds: fn(&Run) -> Result<(), String>) -> Result<(), String> {
-        holds(self)?;
-        if self.simulation.lock().other.is_none() {
-            return Ok(());
-        }
-        self.simulation.lock().exchange();
-        let held = holds(self);
-        self.simulation.lock().exchange();
-        held
-    }
-
-    /// Checks that no resource has computes or keys on both platforms.
-    pub fn made_on_both(&self) -> Result<(), String> {
-        let mut simulation = self.simulation.lock();
-        if simulation.other.is_none() {
-            return Ok(());
-        }
-        for resource in self.history.resources() {
-            let [here, there] = [Platform::First, Platform::Other].map(|platform| {
-                simulation.at(platform, |at| {
-                    (at.made_for(&resource), at.keys_of(&resource))
-                })
-            });
-            if here != Default::default() && there != Default::default() {
-                return Err(format!(
-                    "{} has {here:?} on one platform, and {there:?} on the other",
-                    resource.1
-                ));
-            }
-        }
-        Ok(())
     }
 }
 

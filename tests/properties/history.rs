@@ -406,12 +406,10 @@ impl Run<'_> {
         if simulation.cluster.objects.contains_key(resource) {
             return;
         }
-        let annotations = self
-            .backups
-            .get(resource)
-            .filter(|_| backup)
-            .cloned()
-            .unwrap_or_else(|| json!({}));
+        let annotations = match self.backups.get(resource) {
+            Some(annotations) if backup => annotations.clone(),
+            _ => json!({}),
+        };
         let now = simulation.now;
         simulation
             .cluster

@@ -8,7 +8,14 @@ use super::history::{Access, Chapter, Declared, Event, History};
 
 /// Each history with a description of what went wrong.
 pub fn histories() -> Vec<(&'static str, History)> {
-    [of_computes(), of_late_creates(), of_keys()].concat()
+    [
+        of_computes(),
+        of_branches_with_others(),
+        of_late_creates(),
+        of_repeated_creates(),
+        of_keys(),
+    ]
+    .concat()
 }
 
 fn of_computes() -> Vec<(&'static str, History)> {
@@ -44,6 +51,12 @@ fn of_computes() -> Vec<(&'static str, History)> {
                 )
             },
         ),
+    ]
+}
+
+/// Others create computes on the branch, or a copy of the resource claims its compute.
+fn of_branches_with_others() -> Vec<(&'static str, History)> {
+    vec![
         (
             "a primary that somebody else creates while the process dies",
             computes(
@@ -98,6 +111,40 @@ fn of_late_creates() -> Vec<(&'static str, History)> {
             ),
         ),
         (
+            "a create that arrives after its resource was deleted",
+            computes(
+                &[&replica()],
+                &[(Event::Nothing, 1), (Event::Delete(0), 0)],
+                &[(2, SILENCE), (3, Fault::Dies(Carried::Late(66)))],
+            ),
+        ),
+        (
+            "a create that arrives after its resource was deleted, and another of that name was created",
+            History {
+                key: true,
+                profile: Profile::Minimal,
+                ..computes(
+                    &[&elsewhere(replica()), &elsewhere(replica())],
+                    &[
+                        (Event::Reapply(0, false), 90),
+                        (Event::Delete(1), 8),
+                        (Event::Reapply(1, false), 0),
+                    ],
+                    &[
+                        (5, SILENCE),
+                        (0, SILENCE),
+                        (34, Fault::Silence(Carried::Late(91))),
+                    ],
+                )
+            },
+        ),
+    ]
+}
+
+/// Creates that the platform carries out twice.
+fn of_repeated_creates() -> Vec<(&'static str, History)> {
+    vec![
+        (
             "a primary whose create is repeated on the way, in a project that shows no names yet",
             History {
                 profile: Profile::Default,
@@ -132,34 +179,6 @@ fn of_late_creates() -> Vec<(&'static str, History)> {
                     &[&replica(), &replica()],
                     &[(Event::Role(None), 3)],
                     &[(30, Fault::Dies(Carried::Now)), (0, Fault::Repeated)],
-                )
-            },
-        ),
-        (
-            "a create that arrives after its resource was deleted",
-            computes(
-                &[&replica()],
-                &[(Event::Nothing, 1), (Event::Delete(0), 0)],
-                &[(2, SILENCE), (3, Fault::Dies(Carried::Late(66)))],
-            ),
-        ),
-        (
-            "a create that arrives after its resource was deleted, and another of that name was created",
-            History {
-                key: true,
-                profile: Profile::Minimal,
-                ..computes(
-                    &[&elsewhere(replica()), &elsewhere(replica())],
-                    &[
-                        (Event::Reapply(0, false), 90),
-                        (Event::Delete(1), 8),
-                        (Event::Reapply(1, false), 0),
-                    ],
-                    &[
-                        (5, SILENCE),
-                        (0, SILENCE),
-                        (34, Fault::Silence(Carried::Late(91))),
-                    ],
                 )
             },
         ),

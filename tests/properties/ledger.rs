@@ -19,7 +19,7 @@ pub struct Ledger {
     /// Broken promises.
     pub violations: Vec<String>,
     /// Every event: its resource, reason and text.
-    pub told: Vec<(String, String, String)>,
+    pub events: Vec<(String, String, String)>,
     /// Key changes as counted by the metrics.
     pub keys_counted: Vec<KeyChange>,
     /// Refusals of the API server that ended a pass: code and text.

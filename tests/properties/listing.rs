@@ -20,7 +20,8 @@ pub struct SeenKeys {
 /// A successful reading with these start and end times.
 pub fn read_well<L: Listing>(
     began: Tick,
-    (at, ended): (Timestamp, Timestamp),
+    at: Timestamp,
+    ended: Timestamp,
     listed: Listed<L::Item>,
 ) -> Latest<L> {
     let snapshot = Some(Arc::new(Reading::new(began, at, ended, listed)));
@@ -35,9 +36,10 @@ impl SeenKeys {
     /// The latest known list. The fault "no such list" expires after a while.
     pub fn known(&self, now: Timestamp) -> LatestKeys {
         let believed = self.latest.fault.as_ref().and_then(Keys::not_offered);
-        match believed.is_none_or(|believed| now < self.at + believed) {
-            true => self.latest.clone(),
-            false => LatestKeys::default(),
+        if believed.is_none_or(|believed| now < self.at + believed) {
+            self.latest.clone()
+        } else {
+            LatestKeys::default()
         }
     }
 }
@@ -80,7 +82,7 @@ impl Process {
         let seen = seen.entry(connection.number).or_default();
         seen.at = now;
         match read {
-            Ok(keys) => seen.latest = read_well(began, (at, now), keys),
+            Ok(keys) => seen.latest = read_well(began, at, now, keys),
             Err(fault) => (seen.latest.fault, seen.latest.attempted) = (Some(fault), Some(began)),
         }
     }

@@ -74,7 +74,7 @@ fn holds(history: &History) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn histories_that_once_did_not_end_well_end_well() {
+fn histories_that_once_failed_hold() {
     for (what, history) in known::histories() {
         run::check(&history).unwrap_or_else(|error| panic!("{what}: {error}"));
     }
@@ -97,7 +97,7 @@ proptest! {
 
     /// Creates that arrive after the request timeout, or twice, leave nothing that is not reported.
     #[test]
-    fn what_comes_late_is_reported(profile in profile(), account in account(), computes in computes(1..=2), chapters in chapters(event(Subject::Computes)), faults in late_faults()) {
+    fn late_creates_are_reported(profile in profile(), account in account(), computes in computes(1..=2), chapters in chapters(event(Subject::Computes)), faults in late_faults()) {
         holds(&History { profile, computes, key: true, chapters, faults, account, deletes_per_minute: 30 })?;
     }
 

@@ -77,7 +77,7 @@ struct Cost {
 }
 
 impl Work<'_> {
-    fn go_on(&mut self, time: Duration) {
+    fn run_for(&mut self, time: Duration) {
         let until = self.run.now() + time;
         loop {
             let now = self.run.now();
@@ -159,12 +159,12 @@ impl Work<'_> {
 
     /// Measures an hour, after all keys were created and checked for the first time.
     fn an_hour(mut self) -> Cost {
-        self.go_on(2 * HOUR);
+        self.run_for(2 * HOUR);
         let began = self.run.now();
         let late = self.due.values().filter(|due| **due <= began).count();
         let books = || std::mem::take(&mut self.run.simulation.lock().ledger);
         let created = books().keys.len();
-        self.go_on(HOUR);
+        self.run_for(HOUR);
         let ledger = std::mem::take(&mut self.run.simulation.lock().ledger);
         assert_eq!(created, self.resources(), "each has its key");
         let changes = ledger

@@ -111,7 +111,7 @@ impl Process {
     }
 
     /// Handles deletions of objects since the last call.
-    pub fn hear(&mut self) {
+    pub fn handle_deletions(&mut self) {
         let there = (*self.simulation.lock().cluster.objects).clone();
         let still = |resource: &Resource, stored: &in_memory::Print<in_memory::cluster::Stored>| {
             there
@@ -148,7 +148,7 @@ impl Process {
         let mut seen = self.seen.lock().unwrap();
         let latest = seen.entry(connection.number).or_default();
         match read {
-            Ok(computes) => *latest = read_well(began, (at, self.now()), computes),
+            Ok(computes) => *latest = read_well(began, at, self.now(), computes),
             Err(fault) => (latest.fault, latest.attempted) = (Some(fault), Some(began)),
         }
         true
@@ -394,9 +394,9 @@ impl Carrier for Carried {
             let mut simulation = self.0.lock();
             simulation
                 .ledger
-                .told
+                .events
                 .push((resource.1.clone(), reason.clone(), text.clone()));
-            simulation.note_told(resource, reason, text);
+            simulation.note_event(resource, reason, text);
             // Only these two events ask users to act on the named objects; other events report what
             // was done.
             let named = in_memory::promises::words(text).map(str::to_owned);

@@ -1,21 +1,23 @@
 //! The promises that hold after every pass, and those that hold once the run is at rest.
 
+mod excuses;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use dbplane::api::{Compute, Condition, ProjectKey};
 use dbplane::controller::object::Managed;
 use dbplane::decide::{identity, names};
-use dbplane_simulator::world::Profile;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
+use serde_json::Value;
 
-use super::history::{Event, compute, key};
+use super::history::compute;
 use super::in_memory::Resource;
 use super::in_memory::cluster::{NAMESPACE, Request, Target, full_name, place};
 use super::in_memory::promises::{
     self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World,
 };
-use super::ledger;
 use super::process::Process;
 use super::rotating::MOST_KEYS;
 use super::run::Run;
@@ -48,9 +50,10 @@ fn unbroken_here(run: &Run) -> Result<(), String> {
         return Err(format!("{live} keys are live: {:?}", world.keys));
     }
     let forgotten = promises::forgotten_keys(&world);
-    match forgotten.len() > run.late_keys() {
-        true => Err(format!("the keys {forgotten:?} are forgotten")),
-        false => Ok(()),
+    if forgotten.len() > run.late_keys() {
+        Err(format!("the keys {forgotten:?} are forgotten"))
+    } else {
+        Ok(())
     }
 }
 
@@ -133,81 +136,85 @@ fn too_many_deletions(run: &Run) -> Result<(), String> {
 /// All objects except those of the hostile tenant.
 fn world(run: &Run) -> World {
     let simulation = run.simulation.lock();
-    let made_by = |made_for: Option<&Resource>| match made_for {
-        Some(resource) => Maker::Operator(Some(resource.1.clone())),
-        None => Maker::SomebodyElse,
-    };
-    let ledger = &simulation.ledger;
-    let is_theirs = |made_for: Option<&Resource>| made_for.is_some_and(is_tenants);
-    let computes = simulation.world.console_computes(None).into_iter();
-    let computes = computes.filter(|compute| !is_theirs(ledger.computes.get(&compute.id)));
-    let keys = simulation
-        .world
-        .console_keys()
-        .into_iter()
-        .filter(|key| !key.revoked);
-    let keys = keys.filter(|key| !is_theirs(ledger.keys.get(&key.id)));
-    let is_own = |namespace: Option<String>| namespace.as_deref() == Some(NAMESPACE);
-    let objects = simulation
-        .cluster
-        .all::<Compute>()
-        .into_iter()
-        .filter(|object| is_own(object.namespace()));
-    let objects = objects
-        .map(BoundCompute::from)
-        .filter(|it| simulation.is_here(it.identity.platform()));
-    let project_keys = simulation
-        .cluster
-        .all::<ProjectKey>()
-        .into_iter()
-        .filter(|object| is_own(object.namespace()));
-    let project_keys = project_keys
-        .map(RecordedKey::from)
-        .filter(|it| simulation.is_here(it.identity.platform()));
-    let of_key = |secret: &Secret| secret.annotations().get(names::SECRET_KEY_ID)?.parse().ok();
-    let recorded = |secret: &Secret| {
-        let text = secret.annotations().get(names::SECRET_KEY)?;
-        Some(
-            serde_json::from_str::<serde_json::Value>(text).ok()?["name"]
-                .as_str()?
-                .to_owned(),
-        )
-    };
-    let secrets = || {
-        simulation
-            .cluster
-            .secrets
-            .iter()
-            .filter(|(name, _)| place(name).0 == NAMESPACE)
-    };
     let unsaved = run.process.iter().flat_map(Process::unsaved_keys);
+    let resources = own_objects::<Compute>(&simulation).map(BoundCompute::from);
+    let project_keys = own_objects::<ProjectKey>(&simulation).map(RecordedKey::from);
     World {
-        computes: computes
-            .map(|compute| LiveCompute {
-                made_by: made_by(simulation.ledger.computes.get(&compute.id)),
-                id: compute.id,
-                late: false,
-            })
+        computes: live_computes(&simulation),
+        keys: live_keys(&simulation),
+        resources: resources
+            .filter(|it| simulation.is_here(it.identity.platform()))
             .collect(),
-        keys: keys
-            .map(|key| LiveKey {
-                made_by: made_by(simulation.ledger.keys.get(&key.id)),
-                id: key.id,
-                name: key.name,
-            })
+        project_keys: project_keys
+            .filter(|it| simulation.is_here(it.identity.platform()))
             .collect(),
-        resources: objects.collect(),
-        project_keys: project_keys.collect(),
-        key_secrets: secrets()
-            .map(|(name, secret)| (name.clone(), of_key(secret)))
+        key_secrets: own_secrets(&simulation)
+            .map(|(name, secret)| (name.clone(), id_in(secret)))
             .collect(),
-        known_keys: secrets()
-            .filter_map(|(_, secret)| recorded(secret))
+        known_keys: own_secrets(&simulation)
+            .filter_map(|(_, secret)| key_name_in(secret))
             .chain(unsaved)
             .collect(),
         keys_left: simulation.ledger.keys_left.clone(),
         strays: simulation.ledger.strays.clone(),
     }
+}
+
+fn live_computes(simulation: &Simulation) -> Vec<LiveCompute> {
+    let made_for = |id: &String| simulation.ledger.computes.get(id);
+    let computes = simulation.world.console_computes(None).into_iter();
+    computes
+        .filter(|compute| !made_for(&compute.id).is_some_and(is_tenants))
+        .map(|compute| LiveCompute {
+            made_by: maker(made_for(&compute.id)),
+            id: compute.id,
+            late: false,
+        })
+        .collect()
+}
+
+fn live_keys(simulation: &Simulation) -> Vec<LiveKey> {
+    let made_for = |id: &i64| simulation.ledger.keys.get(id);
+    let keys = simulation.world.console_keys().into_iter();
+    keys.filter(|key| !key.revoked && !made_for(&key.id).is_some_and(is_tenants))
+        .map(|key| LiveKey {
+            made_by: maker(made_for(&key.id)),
+            id: key.id,
+            name: key.name,
+        })
+        .collect()
+}
+
+fn maker(made_for: Option<&Resource>) -> Maker {
+    match made_for {
+        Some(resource) => Maker::Operator(Some(resource.1.clone())),
+        None => Maker::SomebodyElse,
+    }
+}
+
+/// The objects of a kind in our namespace.
+fn own_objects<K: Managed>(simulation: &Simulation) -> impl Iterator<Item = Arc<K>> {
+    let objects = simulation.cluster.all::<K>().into_iter();
+    objects.filter(|object| object.namespace().as_deref() == Some(NAMESPACE))
+}
+
+fn own_secrets(simulation: &Simulation) -> impl Iterator<Item = (&String, &Secret)> {
+    let secrets = simulation.cluster.secrets.iter();
+    secrets
+        .filter(|(name, _)| place(name).0 == NAMESPACE)
+        .map(|(name, secret)| (name, &**secret))
+}
+
+/// The id of the key that a Secret holds.
+fn id_in(secret: &Secret) -> Option<i64> {
+    secret.annotations().get(names::SECRET_KEY_ID)?.parse().ok()
+}
+
+/// The name of the key that a Secret's annotation records.
+fn key_name_in(secret: &Secret) -> Option<String> {
+    let text = secret.annotations().get(names::SECRET_KEY)?;
+    let recorded: Value = serde_json::from_str(text).ok()?;
+    Some(recorded["name"].as_str()?.to_owned())
 }
 
 /// The conditions of all resources, for error messages.
@@ -270,9 +277,10 @@ fn kept_here(run: &Run) -> Result<(), String> {
         nothing_left(run, &world, &resource)?;
     }
     let gone = world.project_keys.is_empty();
-    match gone && promises::live_keys(&world) > run.late_keys() && run.history.lists_keys() {
-        true => Err(format!("keys outlive their resource: {:?}", world.keys)),
-        false => Ok(()),
+    if gone && promises::live_keys(&world) > run.late_keys() && run.history.lists_keys() {
+        Err(format!("keys outlive their resource: {:?}", world.keys))
+    } else {
+        Ok(())
     }
 }
 
@@ -361,9 +369,10 @@ fn key_kept(run: &Run, world: &World, resource: &RecordedKey) -> Result<(), Stri
     if let Some(short) = promises::without_key(world, resource) {
         return Err(short);
     }
-    match promises::live_keys(world) > 1 + run.late_keys() && run.history.lists_keys() {
-        true => Err(format!("more than one key is live: {:?}", world.keys)),
-        false => Ok(()),
+    if promises::live_keys(world) > 1 + run.late_keys() && run.history.lists_keys() {
+        Err(format!("more than one key is live: {:?}", world.keys))
+    } else {
+        Ok(())
     }
 }
 
@@ -407,144 +416,12 @@ fn nothing_left(run: &Run, world: &World, resource: &Resource) -> Result<(), Str
     // not know of it.
     let uid = object.and_then(|object| object.uid());
     let unnoticed = run.late_for(resource, |maker| Some(maker) != uid.as_deref());
-    match forgotten.len() > unnoticed + run.repeated_unread(resource, uid.as_deref()) {
-        true => Err(format!(
+    if forgotten.len() > unnoticed + run.repeated_unread(resource, uid.as_deref()) {
+        Err(format!(
             "{forgotten:?} were created for {} and are left: {asked}",
             resource.1
-        )),
-        false => Ok(()),
-    }
-}
-
-impl Run<'_> {
-    fn late_keys(&self) -> usize {
-        self.late(&key())
-    }
-
-    /// Number of creates for the resource that arrived after the request timeout, or twice. A
-    /// late key is found when its resource is deleted.
-    fn late(&self, resource: &Resource) -> usize {
-        let simulation = self.simulation.lock();
-        let all = simulation
-            .ledger
-            .late
-            .iter()
-            .chain(&simulation.ledger.repeated);
-        all.filter(|maker| maker.resource == *resource).count()
-    }
-
-    /// True if a create without a mark was repeated, and a condition asks the user about a compute
-    /// that it has made: as the branch's primary, or as one of several.
-    fn asks_about_a_repeated_create(&self, object: &Compute) -> bool {
-        let (simulation, name) = (self.simulation.lock(), object.name_any());
-        let mut repeated = simulation
-            .ledger
-            .repeated
-            .iter()
-            .filter(|maker| !maker.is_marked);
-        let own = repeated.find(|it| it.resource.1 == name);
-        let mut made = own
-            .map(|own| simulation.made_for(&own.resource))
-            .unwrap_or_default()
-            .into_iter();
-        let asks = |it: &Condition, id: &str| {
-            ["PrimaryExists", "AmbiguousCreate"].contains(&it.reason.as_str())
-                && it.message.contains(id)
-        };
-        made.any(|id| {
-            conditions(object)
-                .iter()
-                .any(|condition| asks(condition, &id))
-        })
-    }
-
-    /// The same, only for objects with this name and a matching UID. A repeated create is found by
-    /// its mark, if it has one and the platform shows names.
-    fn late_for(&self, resource: &Resource, wanted: impl Fn(&str) -> bool) -> usize {
-        let simulation = self.simulation.lock();
-        let shows_names = self.history.profile != Profile::Minimal;
-        let repeated = simulation
-            .ledger
-            .repeated
-            .iter()
-            .filter(|maker| !(shows_names && maker.is_marked));
-        let all = simulation.ledger.late.iter().chain(repeated);
-        all.filter(|maker| maker.resource == *resource && wanted(&maker.uid))
-            .count()
-    }
-
-    /// Number of repeated creates of this very resource that had no mark, if the account could not be
-    /// read for a while: what such a create has made besides is looked for in the first minutes only.
-    fn repeated_unread(&self, resource: &Resource, uid: Option<&str>) -> usize {
-        let closes = |event: &Event| {
-            matches!(
-                event,
-                Event::CredentialExchanged
-                    | Event::CredentialRevoked
-                    | Event::CredentialSecretDeleted
-                    | Event::AccountDeleted
-                    | Event::Admits(_)
-            )
-        };
-        let is_own =
-            |maker: &&ledger::Maker| maker.resource == *resource && uid == Some(maker.uid.as_str());
-        let simulation = self.simulation.lock();
-        let repeated = simulation
-            .ledger
-            .repeated
-            .iter()
-            .filter(|maker| !maker.is_marked)
-            .filter(is_own)
-            .count();
-        if self
-            .history
-            .chapters
-            .iter()
-            .any(|chapter| closes(&chapter.event))
-        {
-            repeated
-        } else {
-            0
-        }
-    }
-
-    /// An account that is being deleted accepts no new resources. A resource with nothing on the
-    /// platform waits until the account is gone, which happens once the other resources are gone.
-    fn waits_for_account<K: Managed>(&self, object: &K, reason: &str) -> bool {
-        let simulation = self.simulation.lock();
-        let account = simulation
-            .cluster
-            .objects
-            .get(&self.history.account.resource());
-        reason == "AccountNotReady"
-            && account.is_some_and(|account| account.is_deleting())
-            && !object.meta_observed().has_finalizer
-    }
-
-    /// True if the evidence is ambiguous, so that a user has to decide.
-    fn person_asked(&self, object: &Compute, reason: &str) -> bool {
-        let branch: u8 = object
-            .spec
-            .branch_id
-            .trim_start_matches('b')
-            .parse()
-            .unwrap();
-        let primary = object.spec.type_ == dbplane::api::ComputeType::ReadWrite;
-        let foreign = |primary| self.foreign.contains(&(branch, primary));
-        match reason {
-            "AmbiguousCreate" if self.has_no_evidence_of_creates() => true,
-            "AmbiguousCreate" | "PrimaryExists" => foreign(primary),
-            // A copy declares the same primary until a user deletes it. The tenant may also have
-            // been bound first.
-            "ClaimedByAnother" => primary && (self.copied || self.is_preceded(object)),
-            // It waits for another Compute of the branch that needs a decision.
-            "Creating" | "ConfirmingCreate" => {
-                conditions(object)
-                    .iter()
-                    .any(|condition| condition.message.contains("comes first"))
-                    && (foreign(true) || foreign(false))
-            }
-            _ => false,
-        }
+        ))
+    } else {
+        Ok(())
     }
 }

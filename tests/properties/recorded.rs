@@ -28,16 +28,16 @@ const MOST_ROUNDS: usize = 600;
 const AT_ONCE: usize = 3;
 
 #[test]
-fn what_the_version_before_left_is_gone_on_with_where_the_platform_has_names_and_lists() {
-    gone_on_with(BEFORE, Profile::Default, 120);
+fn states_of_the_previous_version_continue_on_a_platform_with_names_and_lists() {
+    continue_from(BEFORE, Profile::Default, 120);
 }
 
 #[test]
-fn what_the_version_before_left_is_gone_on_with_where_the_platform_has_neither() {
-    gone_on_with(BEFORE, Profile::Minimal, 120);
+fn states_of_the_previous_version_continue_on_a_minimal_platform() {
+    continue_from(BEFORE, Profile::Minimal, 120);
 }
 
-fn gone_on_with(version: &str, profile: Profile, count: usize) {
+fn continue_from(version: &str, profile: Profile, count: usize) {
     let (recording, objects) = (Recording::load(&folder(version, profile)), objects(profile));
     assert!(recording.count() >= count, "{} objects", recording.count());
     for object in &objects {
@@ -132,7 +132,7 @@ pub fn run_until_stable(simulation: &Shared, mut process: Process) {
     let mut written = simulation.lock().ledger.writes.len();
     let mut due: BTreeMap<Resource, Timestamp> = BTreeMap::new();
     for _ in 0..MOST_ROUNDS {
-        process.hear();
+        process.handle_deletions();
         assert!(process.read());
         let resources = simulation.lock().cluster.resources();
         let now = simulation.lock().now;

@@ -13,7 +13,10 @@ use super::watching::{history, replica};
 fn of_a_compute() {
     let history = history(&[replica()], false);
     let mut run = Run::begin(&history).unwrap();
-    assert_eq!(run.told(), ["r0 Created: Created compute ID on branch b0"]);
+    assert_eq!(
+        run.take_events(),
+        ["r0 Created: Created compute ID on branch b0"]
+    );
     let operation = run.status_of(&compute(0))["lastOperation"].clone();
     assert_eq!(
         (&operation["action"], &operation["failures"]),
@@ -28,8 +31,8 @@ fn of_a_compute() {
     };
     let unused = "r0 SecretUnused: Secret to-r0 is not updated any more, since spec.connection.secretName is elsewhere. \
                   Once no client uses it: kubectl -n shop delete secret to-r0";
-    assert_eq!(run.told_after(60, |_| ()), Vec::<String>::new());
-    assert_eq!(run.told_after(60, elsewhere), [unused]);
+    assert_eq!(run.events_after(60, |_| ()), Vec::<String>::new());
+    assert_eq!(run.events_after(60, elsewhere), [unused]);
     for (event, seconds, expected) in [
         (
             Event::Resize(0, 1),
@@ -52,7 +55,7 @@ fn of_a_compute() {
         (Event::Delete(0), 60, &["r0 Deleted: Deleted compute ID"]),
     ] {
         assert_eq!(
-            run.told_after(seconds, |run| run.happen(&event)),
+            run.events_after(seconds, |run| run.happen(&event)),
             expected,
             "{event:?}"
         );
@@ -68,23 +71,24 @@ fn of_a_compute() {
 
 /// Creates and changes have their own events, so `Available` is not reported for them.
 #[test]
-fn what_is_available_is_told_only_after_something_was_wrong() {
+fn available_is_reported_only_after_a_problem() {
     let history = history(&[replica()], true);
     let mut run = Run::begin(&history).unwrap();
-    let told = |run: &Run| {
-        let told = &run.simulation.lock().ledger.told;
-        told.iter()
+    let reported = |run: &Run| {
+        let reported = &run.simulation.lock().ledger.events;
+        reported
+            .iter()
             .filter(|(_, reason, _)| reason == "Available")
             .map(|(name, ..)| name.clone())
             .collect::<Vec<_>>()
     };
-    assert_eq!(told(&run), Vec::<String>::new());
+    assert_eq!(reported(&run), Vec::<String>::new());
     run.happen(&Event::Resize(0, 1));
-    run.go_on(60).unwrap();
-    assert_eq!(told(&run), Vec::<String>::new());
+    run.run_for(60).unwrap();
+    assert_eq!(reported(&run), Vec::<String>::new());
     run.happen(&Event::KeyRevoked);
-    run.go_on(600).unwrap();
-    assert_eq!(told(&run), ["ci"]);
+    run.run_for(600).unwrap();
+    assert_eq!(reported(&run), ["ci"]);
 }
 
 #[test]
@@ -104,7 +108,7 @@ fn of_a_compute_that_exists_already() {
             .extend(more.as_object().unwrap().clone());
         spec
     };
-    for (told, fields) in [
+    for (reported, fields) in [
         (
             "Adopted compute ID",
             (|_| json!({"existing": "Adopt"})) as fn(String) -> Value,
@@ -125,9 +129,9 @@ fn of_a_compute_that_exists_already() {
             simulation.ledger.computes.insert(id.clone(), compute(0));
             fields(id)
         };
-        let expected = format!("r0 Linked: {told}");
+        let expected = format!("r0 Linked: {reported}");
         assert_eq!(
-            run.told_after(60, |run| run.apply(&compute(0), &with(fields)))[0],
+            run.events_after(60, |run| run.apply(&compute(0), &with(fields)))[0],
             expected
         );
     }
@@ -137,7 +141,7 @@ fn of_a_compute_that_exists_already() {
 fn of_a_key() {
     let history = history(&[], true);
     let mut run = Run::begin(&history).unwrap();
-    assert_eq!(run.told(), ["ci KeyCreated: Created key NAME (ID)"]);
+    assert_eq!(run.take_events(), ["ci KeyCreated: Created key NAME (ID)"]);
     for (event, seconds, expected) in [
         (
             Event::SecretRemoved,
@@ -164,7 +168,7 @@ fn of_a_key() {
         ),
     ] {
         assert_eq!(
-            run.told_after(seconds, |run| run.happen(&event)),
+            run.events_after(seconds, |run| run.happen(&event)),
             expected,
             "{event:?}"
         );
@@ -184,17 +188,17 @@ fn log_lines_name_what_was_done_and_where() {
             Event::Rebuild,
         ] {
             run.happen(&event);
-            run.go_on(120).unwrap();
+            run.run_for(120).unwrap();
         }
         let mut imports = history.spec(&compute(0)).unwrap();
         imports["computeID"] = run.status_of(&compute(0))["computeID"].clone();
         run.apply(&compute(0), &json!({"deletion": "Orphan"}));
         run.happen(&Event::Delete(0));
-        run.go_on(60).unwrap();
+        run.run_for(60).unwrap();
         run.apply(&compute(0), &imports);
         for event in [Event::Nothing, Event::Delete(0), Event::KeyDeleted] {
             run.happen(&event);
-            run.go_on(120).unwrap();
+            run.run_for(120).unwrap();
         }
     });
     let compute = [" project=\"p\"", " compute=\"ep-"];

@@ -57,7 +57,7 @@ pub fn check(history: &History) -> Result<(), String> {
     let mut run = Run::begin(history)?;
     for chapter in &history.chapters {
         run.happen(&chapter.event);
-        run.go_on(chapter.seconds)?;
+        run.run_for(chapter.seconds)?;
     }
     run.settle()
 }
@@ -67,7 +67,7 @@ impl<'a> Run<'a> {
     pub fn begin(history: &'a History) -> Result<Self, String> {
         let mut run = Self::prepared(history);
         run.declare();
-        run.go_on(5)?;
+        run.run_for(5)?;
         Ok(run)
     }
 
@@ -110,12 +110,12 @@ impl Run<'_> {
     }
 
     /// Runs the operator for this long.
-    pub fn go_on(&mut self, seconds: u16) -> Result<(), String> {
-        self.go_on_until(self.now() + Duration::from_secs(seconds.into()), POLL)
+    pub fn run_for(&mut self, seconds: u16) -> Result<(), String> {
+        self.run_until(self.now() + Duration::from_secs(seconds.into()), POLL)
     }
 
     /// Runs the operator until then, with this interval between polls.
-    pub fn go_on_until(&mut self, until: Timestamp, poll: Duration) -> Result<(), String> {
+    pub fn run_until(&mut self, until: Timestamp, poll: Duration) -> Result<(), String> {
         while self.now() < until {
             let round = self.round()?;
             let next = self.next(&round, poll).min(until);
@@ -126,10 +126,10 @@ impl Run<'_> {
 
     /// Runs without faults until nothing is pending. After that, nothing may be written any more.
     pub fn settle(&mut self) -> Result<(), String> {
-        self.simulation.lock().calm();
+        self.simulation.lock().stop_faults();
         self.repair();
         // Late requests arrive within this time.
-        self.go_on(1000)?;
+        self.run_for(1000)?;
         let (mut written, mut since, mut idle, mut checked) = (0, self.now(), 0, false);
         for _ in 0..MOST_ROUNDS {
             self.repair();
@@ -159,22 +159,24 @@ impl Run<'_> {
     fn rest(&mut self) -> Result<(), String> {
         promises::kept(self)?;
         let before = self.simulation.lock().ledger.writes.len();
-        self.go_on(600)?;
+        self.run_for(600)?;
         let after = self.simulation.lock().ledger.writes[before..].to_vec();
-        match after.is_empty() {
-            true => Ok(()),
-            false => Err(format!("it is at rest and writes: {after:#?}")),
+        if after.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("it is at rest and writes: {after:#?}"))
         }
     }
 
     fn next(&self, round: &Round, longest: Duration) -> Timestamp {
         let now = self.now();
-        match round.acted {
-            true => now + MOMENT,
-            false => round
+        if round.acted {
+            now + MOMENT
+        } else {
+            round
                 .wake
                 .unwrap_or(now + longest)
-                .clamp(now + MOMENT, now + longest),
+                .clamp(now + MOMENT, now + longest)
         }
     }
 
@@ -198,7 +200,7 @@ impl Run<'_> {
         let process = self
             .process
             .get_or_insert_with(|| Process::new(&simulation, limit));
-        process.hear();
+        process.handle_deletions();
         if !process.read() {
             self.kill();
             return Ok(Round {

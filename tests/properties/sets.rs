@@ -1,8 +1,10 @@
 //! Sets of read replicas under random edits, deletions, releases and faults. In the end there are
 //! as many Computes as declared, and as many computes.
 
+mod outages;
+mod steps;
+
 use dbplane::api::{Compute, ReadReplicaSet};
-use dbplane::controller::object::Managed;
 use dbplane_simulator::world::Profile;
 use kube::ResourceExt;
 use kube::core::object::HasStatus;
@@ -16,14 +18,13 @@ use super::faults::{Fault, Hit, faults};
 use super::history::{Access, Event, History, profile};
 use super::in_memory::Resource;
 use super::injector::{Injected, Times};
-use super::reports::{assert_named, logged};
 use super::run::Run;
 use super::simulation::PROJECT;
 use super::watching::history;
 
 /// An event of the set.
 #[derive(Clone, Copy, Debug)]
-enum Deed {
+enum SetEvent {
     Nothing,
     Kill,
     Scale(u32),
@@ -37,18 +38,18 @@ enum Deed {
     Deleted(bool),
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn event() -> impl Strategy<Value = SetEvent> {
     let which = || 0..4_usize;
     prop_oneof![
-        2 => Just(Deed::Nothing),
-        2 => Just(Deed::Kill),
-        6 => (0..5_u32).prop_map(Deed::Scale),
-        3 => (0..2_u8).prop_map(Deed::Branch),
-        3 => (0..3_u8).prop_map(Deed::Resize),
-        2 => which().prop_map(Deed::ReplicaDeleted),
-        1 => which().prop_map(Deed::ReplicaReleased),
-        1 => which().prop_map(Deed::ReplicaOrphaned),
-        1 => any::<bool>().prop_map(Deed::Deleted),
+        2 => Just(SetEvent::Nothing),
+        2 => Just(SetEvent::Kill),
+        6 => (0..5_u32).prop_map(SetEvent::Scale),
+        3 => (0..2_u8).prop_map(SetEvent::Branch),
+        3 => (0..3_u8).prop_map(SetEvent::Resize),
+        2 => which().prop_map(SetEvent::ReplicaDeleted),
+        1 => which().prop_map(SetEvent::ReplicaReleased),
+        1 => which().prop_map(SetEvent::ReplicaOrphaned),
+        1 => any::<bool>().prop_map(SetEvent::Deleted),
     ]
 }
 
@@ -84,34 +85,50 @@ impl Declared {
     }
 }
 
-struct Course<'a> {
+struct SetRun<'a> {
     run: Run<'a>,
     declared: Declared,
 }
 
-impl Course<'_> {
-    fn happen(&mut self, deed: Deed) {
-        match deed {
-            Deed::Nothing => {}
-            Deed::Kill => self.run.kill(),
-            Deed::Scale(replicas) => self.declare(Declared {
+impl<'a> SetRun<'a> {
+    /// Declares a set with this many replicas.
+    fn begin(history: &'a History, replicas: u32) -> Self {
+        let mut set_run = Self {
+            run: Run::prepared(history),
+            declared: Declared {
+                replicas,
+                branch: 0,
+                size: 0,
+            },
+        };
+        set_run.declare(set_run.declared);
+        set_run
+    }
+}
+
+impl SetRun<'_> {
+    fn happen(&mut self, event: SetEvent) {
+        match event {
+            SetEvent::Nothing => {}
+            SetEvent::Kill => self.run.kill(),
+            SetEvent::Scale(replicas) => self.declare(Declared {
                 replicas,
                 ..self.declared
             }),
-            Deed::Branch(branch) => self.declare(Declared {
+            SetEvent::Branch(branch) => self.declare(Declared {
                 branch,
                 ..self.declared
             }),
-            Deed::Resize(size) => self.declare(Declared {
+            SetEvent::Resize(size) => self.declare(Declared {
                 size,
                 ..self.declared
             }),
-            Deed::ReplicaDeleted(which) => {
+            SetEvent::ReplicaDeleted(which) => {
                 self.on_replica(which, |run, replica| run.delete_now(replica))
             }
-            Deed::ReplicaReleased(which) => self.edit(which, json!({"labels": {"app": null}})),
-            Deed::ReplicaOrphaned(which) => self.edit(which, json!({"ownerReferences": null})),
-            Deed::Deleted(orphans) => {
+            SetEvent::ReplicaReleased(which) => self.edit(which, json!({"labels": {"app": null}})),
+            SetEvent::ReplicaOrphaned(which) => self.edit(which, json!({"ownerReferences": null})),
+            SetEvent::Deleted(orphans) => {
                 if orphans {
                     (0..self.replicas().len())
                         .for_each(|which| self.edit(which, json!({"ownerReferences": null})));
@@ -188,14 +205,15 @@ impl Course<'_> {
             ));
         }
         let live = simulation.world.console_computes(None).len();
-        match live == computes.len() {
-            true => Ok(()),
-            false => Err(format!("{live} computes for {} Computes", computes.len())),
+        if live == computes.len() {
+            Ok(())
+        } else {
+            Err(format!("{live} computes for {} Computes", computes.len()))
         }
     }
 }
 
-fn plays(profile: Profile, deeds: &[(Deed, u16)], faults: Vec<Hit>) -> Result<(), String> {
+fn play(profile: Profile, events: &[(SetEvent, u16)], faults: Vec<Hit>) -> Result<(), String> {
     let history = History {
         profile,
         faults,
@@ -203,124 +221,22 @@ fn plays(profile: Profile, deeds: &[(Deed, u16)], faults: Vec<Hit>) -> Result<()
         deletes_per_minute: 1000,
         ..history(&[], false)
     };
-    let mut course = Course {
-        run: Run::prepared(&history),
-        declared: Declared {
-            replicas: 2,
-            branch: 0,
-            size: 0,
-        },
-    };
-    course.declare(course.declared);
-    course.run.go_on(5)?;
-    for (deed, seconds) in deeds {
-        course.happen(*deed);
-        course.run.go_on(*seconds)?;
+    let mut set_run = SetRun::begin(&history, 2);
+    set_run.run.run_for(5)?;
+    for (event, seconds) in events {
+        set_run.happen(*event);
+        set_run.run.run_for(*seconds)?;
     }
-    course.run.settle()?;
-    course.kept()
+    set_run.run.settle()?;
+    set_run.kept()
 }
 
 proptest! {
     #![proptest_config(config(32))]
 
     #[test]
-    fn a_set_has_what_is_declared(profile in profile(), deeds in prop::collection::vec((deed(), 0..90_u16), 0..6), faults in faults()) {
-        plays(profile, &deeds, faults).map_err(TestCaseError::fail)?;
-    }
-}
-
-/// Edits of the set while the platform is unavailable.
-fn change() -> impl Strategy<Value = Deed> {
-    prop_oneof![
-        1 => (1..5_u32).prop_map(Deed::Scale),
-        2 => (0..2_u8).prop_map(Deed::Branch),
-        2 => (0..3_u8).prop_map(Deed::Resize),
-    ]
-}
-
-/// The platform answers every request with this fault.
-const OUTAGES: [Fault; 5] = [
-    Fault::Refused(401),
-    Fault::Refused(429),
-    Fault::Refused(503),
-    Fault::Unreachable,
-    Fault::Huge,
-];
-
-impl Course<'_> {
-    /// Specs of the named replicas that exist and are not being deleted.
-    fn specs(&self, names: &[Resource]) -> Vec<Value> {
-        let simulation = self.run.simulation.lock();
-        let there = names
-            .iter()
-            .filter_map(|name| simulation.cluster.get::<Compute>(&name.1));
-        there
-            .filter(|it| it.metadata.deletion_timestamp.is_none())
-            .map(|it| json!(it.spec))
-            .collect()
-    }
-
-    fn ready(&self) -> u32 {
-        let set = self
-            .run
-            .simulation
-            .lock()
-            .cluster
-            .get::<ReadReplicaSet>("reads")
-            .unwrap();
-        set.status().unwrap().ready_replicas
-    }
-}
-
-/// Without observations, no replica changes, and only surplus replicas are deleted.
-fn unseen(outage: &Fault, deeds: &[(Deed, u16)]) -> Result<(), String> {
-    let history = History {
-        deletes_per_minute: 1000,
-        ..history(&[], false)
-    };
-    let mut course = Course {
-        run: Run::prepared(&history),
-        declared: Declared {
-            replicas: 3,
-            branch: 0,
-            size: 0,
-        },
-    };
-    course.declare(course.declared);
-    course.run.go_on(300)?;
-    let replicas = course.replicas();
-    let before = course.specs(&replicas);
-    let mut fewest = 3;
-    for at in ["Get *", "Post *", "Patch *", "Delete *"] {
-        course
-            .run
-            .inject(at, Times::Always, Injected::Fault(outage.clone()));
-    }
-    course.run.go_on(300)?;
-    if (course.ready(), before.len()) != (0, 3) {
-        return Err(format!("{} of {} are ready", course.ready(), before.len()));
-    }
-    for (deed, seconds) in deeds {
-        course.happen(*deed);
-        fewest = fewest.min(course.declared.replicas);
-        course.run.go_on(*seconds)?;
-        let left = course.specs(&replicas);
-        if left.len() < fewest as usize || left.iter().any(|spec| *spec != before[0]) {
-            return Err(format!("{fewest} of them are declared at least: {left:#?}"));
-        }
-    }
-    course.run.without_injected_faults();
-    course.run.settle()?;
-    course.kept()
-}
-
-proptest! {
-    #![proptest_config(config(16))]
-
-    #[test]
-    fn a_set_that_cannot_be_seen_loses_nothing(outage in prop::sample::select(&OUTAGES[..]), deeds in prop::collection::vec((change(), 30..200_u16), 1..5)) {
-        unseen(&outage, &deeds).map_err(TestCaseError::fail)?;
+    fn a_set_has_the_declared_replicas(profile in profile(), events in prop::collection::vec((event(), 0..90_u16), 0..6), faults in faults()) {
+        play(profile, &events, faults).map_err(TestCaseError::fail)?;
     }
 }
 
@@ -328,208 +244,39 @@ proptest! {
 /// changed, whatever is declared.
 #[test]
 fn the_replicas_of_a_set_stay_on_their_platform() {
-    for anew in [false, true] {
+    for recreated in [false, true] {
         let history = history(&[], false);
-        let mut course = Course {
-            run: Run::prepared(&history),
-            declared: Declared {
-                replicas: 2,
-                branch: 0,
-                size: 0,
-            },
-        };
-        course.declare(course.declared);
-        course.run.go_on(300).unwrap();
-        let live = |course: &Course| -> Vec<_> {
-            let computes = course.run.simulation.lock().world.console_computes(None);
+        let mut set_run = SetRun::begin(&history, 2);
+        set_run.run.run_for(300).unwrap();
+        let live = |set_run: &SetRun| -> Vec<_> {
+            let computes = set_run.run.simulation.lock().world.console_computes(None);
             computes
                 .into_iter()
                 .map(|compute| (compute.id, compute.size))
                 .collect()
         };
-        let before = live(&course);
-        course.run.inject(
+        let before = live(&set_run);
+        set_run.run.inject(
             "elsewhere Post *",
             Times::Always,
             Injected::Fault(Fault::Refused(403)),
         );
-        course.run.happen(&Event::Moved(Move::Account { anew }));
-        for deed in [
-            Deed::Nothing,
-            Deed::Resize(1),
-            Deed::Kill,
-            Deed::Scale(3),
-            Deed::ReplicaDeleted(0),
-            Deed::Scale(1),
+        set_run
+            .run
+            .happen(&Event::Moved(Move::Account { recreated }));
+        for event in [
+            SetEvent::Nothing,
+            SetEvent::Resize(1),
+            SetEvent::Kill,
+            SetEvent::Scale(3),
+            SetEvent::ReplicaDeleted(0),
+            SetEvent::Scale(1),
         ] {
-            course.happen(deed);
-            course.run.go_on(300).unwrap();
-            assert_eq!(live(&course), before, "{deed:?}");
+            set_run.happen(event);
+            set_run.run.run_for(300).unwrap();
+            assert_eq!(live(&set_run), before, "{event:?}");
         }
-        course.run.settle().unwrap();
-        course.kept().unwrap();
-    }
-}
-
-/// Names of the replicas after a set grew from two to three, with this snag at a request.
-fn grows_with(at: &'static str, snag: Injected) -> Vec<String> {
-    let history = history(&[], false);
-    let mut course = Course {
-        run: Run::prepared(&history),
-        declared: Declared {
-            replicas: 2,
-            branch: 0,
-            size: 0,
-        },
-    };
-    course.declare(course.declared);
-    course.run.go_on(300).unwrap();
-    course.run.inject(at, Times::Once, snag);
-    course.declare(Declared {
-        replicas: 3,
-        ..course.declared
-    });
-    course.run.go_on(300).unwrap();
-    course.kept().unwrap();
-    course
-        .replicas()
-        .into_iter()
-        .map(|(_, name)| name)
-        .collect()
-}
-
-#[test]
-fn a_replica_whose_creation_is_not_answered_is_created_once() {
-    for fault in [
-        Fault::Cut,
-        Fault::Refused(500),
-        Fault::Refused(409),
-        Fault::Denied,
-        Fault::Unreachable,
-    ] {
-        let found = grows_with(
-            "creation of Compute reads-2",
-            Injected::Fault(fault.clone()),
-        );
-        assert_eq!(found, ["reads-0", "reads-1", "reads-2"], "{fault:?}");
-    }
-}
-
-/// The name is taken just before the create, so the set uses the next one.
-#[test]
-fn a_name_that_somebody_has_taken_is_left_to_them() {
-    let taken = |simulation: &mut super::simulation::Simulation| {
-        let spec = json!({"accountRef": {"name": "prod"}, "projectID": PROJECT, "branchID": "b1", "type": "ReadOnly"});
-        let now = simulation.now;
-        simulation
-            .cluster
-            .create(&("Compute", "reads-2".to_owned()), &spec, &json!({}), now);
-    };
-    let found = grows_with("creation of Compute reads-2", Injected::Meanwhile(taken));
-    assert_eq!(found, ["reads-0", "reads-1", "reads-3"]);
-}
-
-/// A set that is being deleted with `--cascade=orphan` must not adopt an orphaned replica again.
-#[test]
-fn a_set_that_goes_adopts_nothing() {
-    let history = history(&[], false);
-    let mut course = Course {
-        run: Run::prepared(&history),
-        declared: Declared {
-            replicas: 1,
-            branch: 0,
-            size: 0,
-        },
-    };
-    course.declare(course.declared);
-    course.run.go_on(300).unwrap();
-    let deleted = |simulation: &mut super::simulation::Simulation| {
-        let held = json!({"metadata": {"finalizers": ["orphan"]}});
-        simulation.cluster.edit(&set(), &held);
-        let now = simulation.now;
-        simulation.cluster.delete(&set(), now);
-    };
-    course.run.inject(
-        "read of ReadReplicaSet reads",
-        Times::Once,
-        Injected::Meanwhile(deleted),
-    );
-    course.edit(0, json!({"ownerReferences": null}));
-    course.run.go_on(300).unwrap();
-    let replica = course
-        .run
-        .simulation
-        .lock()
-        .cluster
-        .get::<Compute>("reads-0")
-        .unwrap();
-    assert_eq!(replica.owner_references(), [], "it is nobody's");
-    assert!(replica.meta_observed().ready);
-}
-
-#[test]
-fn what_is_done_with_a_replica_is_told_and_logged() {
-    let history = history(&[], false);
-    let mut course = Course {
-        run: Run::prepared(&history),
-        declared: Declared {
-            replicas: 1,
-            branch: 0,
-            size: 0,
-        },
-    };
-    let log = logged(|| {
-        course.declare(course.declared);
-        course.run.told_after(300, |_| ());
-        for (deed, expected) in [
-            (
-                Deed::Scale(2),
-                &["reads ReplicaCreated: Created Compute reads-1"][..],
-            ),
-            (
-                Deed::Resize(1),
-                &[
-                    "reads ReplicaChanged: Changed Compute reads-0 as the template says",
-                    "reads ReplicaChanged: Changed Compute reads-1 as the template says",
-                ],
-            ),
-            (
-                Deed::ReplicaOrphaned(1),
-                &["reads ReplicaAdopted: Compute reads-1 belongs to this set now"],
-            ),
-            (
-                Deed::ReplicaReleased(1),
-                &[
-                    "reads ReplicaReleased: Compute reads-1 does not belong to this set any more",
-                    "reads ReplicaCreated: Created Compute reads-2",
-                ],
-            ),
-            (
-                Deed::Scale(1),
-                &["reads ReplicaDeleted: Deleted Compute reads-0"],
-            ),
-        ] {
-            course.happen(deed);
-            let told = course.run.told_after(300, |_| ());
-            let told: Vec<_> = told
-                .iter()
-                .filter(|text| text.starts_with("reads "))
-                .collect();
-            assert_eq!(told, expected, "{deed:?}");
-        }
-    });
-    for (event, action) in [
-        ("Created", "create"),
-        ("Changed", "change"),
-        ("Adopted", "adopt"),
-        ("Released", "release"),
-        ("Deleted", "delete"),
-    ] {
-        assert_named(
-            &log,
-            &format!(" event=\"Replica{event}\""),
-            action,
-            &[" replica=\"reads-"],
-        );
+        set_run.run.settle().unwrap();
+        set_run.kept().unwrap();
     }
 }

@@ -181,7 +181,9 @@ impl Simulation {
             if let Some(first) = self.on_the_way.pop() {
                 let maker = first.maker.clone();
                 let creates = self.arrive(first);
-                self.ledger.repeated.extend(maker.filter(|_| creates));
+                if creates {
+                    self.ledger.repeated.extend(maker);
+                }
             }
             return Some(Ok(carry(self)));
         }
@@ -208,8 +210,10 @@ impl Simulation {
 
     /// `Repeated` waits for the next create.
     fn next_fault(&mut self, name: &str) -> Option<Fault> {
-        let waits = self.repeats_next() && ![CREATE, CREATE_KEY].contains(&name);
-        let next = self.faults.last_mut().filter(|_| !waits)?;
+        if self.repeats_next() && ![CREATE, CREATE_KEY].contains(&name) {
+            return None;
+        }
+        let next = self.faults.last_mut()?;
         if next.after > 0 && next.fault != Fault::Repeated {
             next.after -= 1;
             return None;
@@ -218,7 +222,7 @@ impl Simulation {
     }
 
     /// Stops all faults. Pending requests still arrive.
-    pub fn calm(&mut self) {
+    pub fn stop_faults(&mut self) {
         self.faults.clear();
         self.deviations.clear();
         self.injector = Injector::default();
@@ -229,12 +233,12 @@ impl Simulation {
         while let Some(position) = self.due(until) {
             let arriving = self.on_the_way.remove(position);
             self.now = self.now.max(arriving.arrives);
-            let late = arriving
-                .maker
-                .clone()
-                .filter(|_| arriving.arrives >= arriving.sent + REQUEST_TIMEOUT);
+            let is_late = arriving.arrives >= arriving.sent + REQUEST_TIMEOUT;
+            let maker = arriving.maker.clone();
             let creates = self.arrive(arriving);
-            self.ledger.late.extend(late.filter(|_| creates));
+            if creates && is_late {
+                self.ledger.late.extend(maker);
+            }
         }
         self.now = until;
         self.world.advance_to(until);
@@ -268,7 +272,7 @@ impl Simulation {
             .map(|(position, _)| position)
     }
 
-    pub fn post(&mut self, (platform, request): (Platform, Request), after: Duration) {
+    pub fn post(&mut self, platform: Platform, request: Request, after: Duration) {
         let sent = self.now;
         let maker = self.acting.clone().and_then(|resource| {
             let uid = self.cluster.objects.get(&resource)?.uid().to_owned();

@@ -102,7 +102,7 @@ fn made(simulation: &Shared, name: &str) -> Vec<(Timestamp, String)> {
         .collect()
 }
 
-fn told(planned: &Planned) -> (&str, Option<Timestamp>) {
+fn reported_wait(planned: &Planned) -> (&str, Option<Timestamp>) {
     let waits = planned
         .waits
         .as_ref()
@@ -111,7 +111,7 @@ fn told(planned: &Planned) -> (&str, Option<Timestamp>) {
 }
 
 #[test]
-fn what_waits_is_done_when_the_plan_says() {
+fn waiting_changes_happen_when_the_plan_says() {
     let simulation = stored(&Recording::load(&folder(BEFORE, Profile::Default)));
     // This version first rewrites all that the previous one recorded, which takes longer than
     // `LATE`.
@@ -142,7 +142,7 @@ fn what_waits_is_done_when_the_plan_says() {
             .find(|planned| planned.id.name == case.name)
             .unwrap();
         assert_eq!(planned.steps, [], "{}", case.name);
-        let (reason, until) = told(planned);
+        let (reason, until) = reported_wait(planned);
         assert_eq!(reason, "WaitingForDisruption", "{}", case.name);
         assert_eq!(until.is_some(), case.until.is_some(), "{}", case.name);
         let apart = until

@@ -34,26 +34,27 @@ pub fn replica() -> Declared {
 
 impl Run<'_> {
     /// Events since the last call, except `Available`, with the platform's ids replaced.
-    pub fn told(&mut self) -> Vec<String> {
-        let told = std::mem::take(&mut self.simulation.lock().ledger.told);
-        let done = told.iter().filter(|(_, reason, _)| reason != "Available");
+    pub fn take_events(&mut self) -> Vec<String> {
+        let events = std::mem::take(&mut self.simulation.lock().ledger.events);
+        let done = events.iter().filter(|(_, reason, _)| reason != "Available");
         done.map(|(name, reason, text)| format!("{name} {reason}: {}", without_ids(text)))
             .collect()
     }
 
-    pub fn told_after(&mut self, seconds: u16, happens: impl FnOnce(&mut Self)) -> Vec<String> {
+    pub fn events_after(&mut self, seconds: u16, happens: impl FnOnce(&mut Self)) -> Vec<String> {
         happens(self);
-        self.go_on(seconds).unwrap();
-        self.told()
+        self.run_for(seconds).unwrap();
+        self.take_events()
     }
 
     /// Creates a resource, or patches its spec.
     pub fn apply(&mut self, resource: &Resource, spec: &Value) {
         let mut simulation = self.simulation.lock();
         let now = simulation.now;
-        match simulation.cluster.objects.contains_key(resource) {
-            true => simulation.cluster.edit(resource, &json!({"spec": spec})),
-            false => simulation.cluster.create(resource, spec, &json!({}), now),
+        if simulation.cluster.objects.contains_key(resource) {
+            simulation.cluster.edit(resource, &json!({"spec": spec}))
+        } else {
+            simulation.cluster.create(resource, spec, &json!({}), now)
         }
     }
 

@@ -44,7 +44,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn go_on(&mut self, time: Duration) {
+    fn run_for(&mut self, time: Duration) {
         let until = self.run.now() + time;
         loop {
             let now = self.run.now();
@@ -66,7 +66,7 @@ impl Work<'_> {
     }
 
     fn round(&mut self) {
-        self.process.hear();
+        self.process.handle_deletions();
         let before = self.process.computes();
         assert!(self.process.read());
         self.polled = self.run.now();
@@ -154,9 +154,9 @@ fn schedules_and_regular_restarts_cost_their_changes_and_nothing_else() {
         due,
         polled,
     };
-    work.go_on(Duration::from_secs(1200));
+    work.run_for(Duration::from_secs(1200));
     work.run.simulation.lock().ledger.calls.clear();
-    work.go_on(WEEK);
+    work.run_for(WEEK);
     let of_computes = |method| work.run.calls(method, "Compute");
     let half = count / 2;
     // The week begins on a Monday morning: five days with two changes each.

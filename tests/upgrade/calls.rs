@@ -66,83 +66,120 @@ fn is_of(key: &str, object: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('-'))
 }
 
+/// The platform before and after the changes.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    pub before: &'a Platform,
+    pub after: &'a Platform,
+}
+
 /// Groups the executed changes (method and path) by object. A change without an object is an error.
 pub fn by_object(
     changes: &[(String, String)],
-    (before, after): (&Platform, &Platform),
+    seen: Seen<'_>,
     objects: &[Object],
 ) -> Result<BTreeMap<String, Vec<Call>>, String> {
-    let on_branch = |branch: &str| {
-        objects
-            .iter()
-            .find(|object| branch == object.branch() || branch == object.other_branch())
+    let mut grouped = Grouped {
+        seen,
+        objects,
+        calls: BTreeMap::new(),
+        computes: 0,
+        keys: 0,
     };
-    let of_key = |name: &str| objects.iter().find(|object| is_of(name, &object.name));
-    let mut calls: BTreeMap<String, Vec<Call>> = BTreeMap::new();
-    let mut note = |object: Option<&Object>, call: Call, what: &str| match object {
-        Some(object) => {
-            calls.entry(object.name.clone()).or_default().push(call);
-            Ok(())
-        }
-        None => Err(format!("{call:?} for nobody: {what}")),
-    };
-    let (mut created, mut keys) = (0, 0);
     for (method, path) in changes {
+        grouped.add(method, path)?;
+    }
+    grouped.add_created()?;
+    let mut calls = grouped.calls;
+    calls.values_mut().for_each(|calls| calls.sort());
+    Ok(calls)
+}
+
+struct Grouped<'a> {
+    seen: Seen<'a>,
+    objects: &'a [Object],
+    calls: BTreeMap<String, Vec<Call>>,
+    /// Number of creates of computes and of keys.
+    computes: usize,
+    keys: usize,
+}
+
+impl<'a> Grouped<'a> {
+    fn add(&mut self, method: &str, path: &str) -> Result<(), String> {
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
-        let whose = |id: &str| {
-            before
-                .computes
-                .get(id)
-                .or_else(|| after.computes.get(id))
-                .and_then(|on| on_branch(on))
-        };
-        match (method.as_str(), segments.as_slice()) {
-            ("POST", ["projects", _, "endpoints"]) => created += 1,
-            ("POST", ["organizations", _, "api_keys"]) => keys += 1,
+        match (method, segments.as_slice()) {
+            ("POST", ["projects", _, "endpoints"]) => self.computes += 1,
+            ("POST", ["organizations", _, "api_keys"]) => self.keys += 1,
             ("POST", ["projects", _, "endpoints", id, "restart"]) => {
-                note(whose(id), Call::Restart, path)?
+                self.note(self.owner_of_compute(id), Call::Restart, path)?;
             }
             ("PATCH", ["projects", _, "endpoints", id]) => {
-                note(whose(id), Call::ChangeCompute, path)?
+                self.note(self.owner_of_compute(id), Call::ChangeCompute, path)?;
             }
             ("DELETE", ["projects", _, "endpoints", id]) => {
-                note(whose(id), Call::DeleteCompute, path)?
+                self.note(self.owner_of_compute(id), Call::DeleteCompute, path)?;
             }
             ("DELETE", ["organizations", _, "api_keys", id]) => {
-                let name = id
-                    .parse()
-                    .ok()
-                    .and_then(|id: i64| after.keys.get(&id))
-                    .map(|(name, _)| name.clone());
-                note(name.as_deref().and_then(of_key), Call::RevokeKey, path)?;
+                self.note(self.owner_of_key(id), Call::RevokeKey, path)?;
             }
             _ => return Err(format!("a call that no state has: {method} {path}")),
         }
+        Ok(())
     }
-    // The path of a create does not name its object, so its result shows the owner. No result is
-    // deleted again in these tests.
-    let new: Vec<_> = after
-        .computes
-        .iter()
-        .filter(|(id, _)| !before.computes.contains_key(*id))
-        .collect();
-    for (id, branch) in &new {
-        note(on_branch(branch), Call::CreateCompute, id)?;
+
+    /// The path of a create does not name its object, so its result shows the owner. No result is
+    /// deleted again in these tests.
+    fn add_created(&mut self) -> Result<(), String> {
+        let Seen { before, after } = self.seen;
+        let mut new_computes = 0;
+        for (id, branch) in &after.computes {
+            if !before.computes.contains_key(id) {
+                self.note(self.on_branch(branch), Call::CreateCompute, id)?;
+                new_computes += 1;
+            }
+        }
+        let mut new_keys = 0;
+        for (id, (name, _)) in &after.keys {
+            if !before.keys.contains_key(id) {
+                self.note(self.with_key(name), Call::CreateKey, name)?;
+                new_keys += 1;
+            }
+        }
+        if (self.computes, self.keys) == (new_computes, new_keys) {
+            return Ok(());
+        }
+        Err(format!(
+            "{} creates for {new_computes} new computes, {} for {new_keys} new keys",
+            self.computes, self.keys
+        ))
     }
-    let new_keys: Vec<_> = after
-        .keys
-        .iter()
-        .filter(|(id, _)| !before.keys.contains_key(id))
-        .collect();
-    for (_, (name, _)) in &new_keys {
-        note(of_key(name), Call::CreateKey, name)?;
+
+    fn note(&mut self, object: Option<&Object>, call: Call, what: &str) -> Result<(), String> {
+        let object = object.ok_or_else(|| format!("{call:?} for nobody: {what}"))?;
+        let calls = self.calls.entry(object.name.clone()).or_default();
+        calls.push(call);
+        Ok(())
     }
-    if (created, keys) != (new.len(), new_keys.len()) {
-        let (new, new_keys) = (new.len(), new_keys.len());
-        return Err(format!(
-            "{created} creates for {new} new computes, {keys} for {new_keys} new keys"
-        ));
+
+    fn owner_of_compute(&self, id: &str) -> Option<&'a Object> {
+        let Seen { before, after } = self.seen;
+        let branch = before.computes.get(id).or_else(|| after.computes.get(id))?;
+        self.on_branch(branch)
     }
-    calls.values_mut().for_each(|calls| calls.sort());
-    Ok(calls)
+
+    fn owner_of_key(&self, id: &str) -> Option<&'a Object> {
+        let id: i64 = id.parse().ok()?;
+        let (name, _) = self.seen.after.keys.get(&id)?;
+        self.with_key(name)
+    }
+
+    fn on_branch(&self, branch: &str) -> Option<&'a Object> {
+        let mut objects = self.objects.iter();
+        objects.find(|object| branch == object.branch() || branch == object.other_branch())
+    }
+
+    fn with_key(&self, name: &str) -> Option<&'a Object> {
+        let mut objects = self.objects.iter();
+        objects.find(|object| is_of(name, &object.name))
+    }
 }

@@ -54,19 +54,19 @@ fn settled() -> Vec<State> {
         .only(Profile::Default)
         .times(4),
         compute("adopted", json!({"existing": "Adopt"}))
-            .beside_a_foreign_primary()
+            .with_a_foreign_primary()
             .times(3),
         compute("imported", json!({"computeID": "ep-foreign-{object}"}))
-            .beside_a_foreign_primary()
+            .with_a_foreign_primary()
             .times(3),
         compute("observed", json!({"management": "Observe"}))
-            .beside_a_foreign_primary()
+            .with_a_foreign_primary()
             .times(2),
         compute(
             "drifted",
             json!({"management": "Observe", "size": {"fixed": 8}}),
         )
-        .beside_a_foreign_primary()
+        .with_a_foreign_primary()
         .times(2),
         compute("protected", json!({"deletionProtection": true})),
         compute("orphan", json!({"deletion": "Orphan"})),
@@ -121,7 +121,7 @@ fn stalled() -> Vec<State> {
     let stalled = |reason| ("Stalled", reason);
     vec![
         compute("refused-primary", json!({}))
-            .beside_a_foreign_primary()
+            .with_a_foreign_primary()
             .says(stalled("PrimaryExists"))
             .times(2),
         compute(

@@ -6,7 +6,7 @@ use dbplane::decide::identity::{of_compute, of_key};
 use dbplane::decide::names::RECORD;
 use serde_json::Value;
 
-use super::calls::{Call, Platform, by_object};
+use super::calls::{Call, Platform, Seen, by_object};
 use super::recording::Recording;
 use super::states::{CONFLICT, Object, Says};
 
@@ -27,7 +27,11 @@ pub fn differences(
         Platform::of(&before.recording.world),
         Platform::of(&after.world),
     );
-    let calls = match by_object(changes, (&platforms.0, &platforms.1), before.objects) {
+    let seen = Seen {
+        before: &platforms.0,
+        after: &platforms.1,
+    };
+    let calls = match by_object(changes, seen, before.objects) {
         Ok(calls) => calls,
         Err(error) => return vec![error],
     };

@@ -23,7 +23,7 @@ mod keys;
 mod recording;
 mod states;
 
-pub use calls::{Call, Platform, by_object};
+pub use calls::{Call, Platform, Seen, by_object};
 pub use expected::{Before, changed, differences, says};
 pub use recording::{KINDS, Recording, folder};
 pub use states::{Deed, Moment, Object, Says, State, objects, states};

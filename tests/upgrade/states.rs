@@ -117,7 +117,7 @@ impl State {
         Self { first, ..self }
     }
 
-    pub fn beside_a_foreign_primary(self) -> Self {
+    pub fn with_a_foreign_primary(self) -> Self {
         Self {
             foreign: true,
             ..self
@@ -143,19 +143,25 @@ impl State {
     }
 
     pub fn declared(self, declared: Moment) -> Self {
-        let recorded = self.recorded.filter(|_| declared < Moment::Refused);
         Self {
             declared,
-            recorded,
+            recorded: if declared < Moment::Refused {
+                self.recorded
+            } else {
+                None
+            },
             ..self
         }
     }
 
     pub fn done(self, done: Moment) -> Self {
-        let recorded = self.recorded.filter(|_| done < Moment::Refused);
         Self {
             done,
-            recorded,
+            recorded: if done < Moment::Refused {
+                self.recorded
+            } else {
+                None
+            },
             ..self
         }
     }
@@ -190,9 +196,10 @@ impl Object {
             "apiVersion": "dbplane.dev/v1alpha1", "kind": kind,
             "metadata": {"name": self.name, "annotations": annotations}, "spec": spec,
         });
-        let refers = match *kind == "ReadReplicaSet" {
-            true => &mut manifest["spec"]["template"]["spec"],
-            false => &mut manifest["spec"],
+        let refers = if *kind == "ReadReplicaSet" {
+            &mut manifest["spec"]["template"]["spec"]
+        } else {
+            &mut manifest["spec"]
         };
         refers["projectID"] = json!(PROJECT);
         if refers["accountRef"].is_null() {

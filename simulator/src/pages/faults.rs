@@ -280,6 +280,8 @@ pub async fn order(State(desk): At, fields: Fields) -> Answer {
     // The form always shows all fields, but each kind uses only some.
     let usual = matches!(kind, FaultKind::Status | FaultKind::StatusAfterWork).then_some(503);
     let is_odd = matches!(kind, FaultKind::OddEntry | FaultKind::State);
+    let text_if = |used: bool, name: &str| if used { fields.text(name) } else { None };
+    let (status, seconds) = (fields.number("status")?, fields.number("seconds")?);
     let body = fields
         .text("body")
         .map(|text| serde_json::from_str(&text).unwrap_or(Value::String(text)));
@@ -290,19 +292,18 @@ pub async fn order(State(desk): At, fields: Fields) -> Answer {
         after: fields.number("after")?.unwrap_or(0),
         every: fields.number("every")?.unwrap_or(1),
         kind: Some(kind),
-        status: fields
-            .number("status")?
-            .or(usual)
-            .filter(|_| kind.has_status()),
+        status: if kind.has_status() {
+            status.or(usual)
+        } else {
+            None
+        },
         body,
-        entry: fields.text("entry").filter(|_| is_odd),
-        field: fields.text("field").filter(|_| is_odd),
+        entry: text_if(is_odd, "entry"),
+        field: text_if(is_odd, "field"),
         retry_after: fields.number("retry_after")?.map(RetryAfter::Seconds),
         delay_ms: fields.number("delay_ms")?,
-        location: fields
-            .text("location")
-            .filter(|_| kind == FaultKind::Redirect),
-        seconds: fields.number("seconds")?.filter(|_| kind.has_seconds()),
+        location: text_if(kind == FaultKind::Redirect, "location"),
+        seconds: if kind.has_seconds() { seconds } else { None },
     };
     desk.shell.faults().order(order).map_err(Trouble::Form)?;
     Ok(Done::Ordered.at(Place::Faults.path()))

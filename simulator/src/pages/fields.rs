@@ -57,15 +57,14 @@ impl FromRequest<Arc<Desk>> for Fields {
     async fn from_request(request: Request, desk: &Arc<Desk>) -> Result<Self, Trouble> {
         let form = Form::<HashMap<String, String>>::from_request(request, desk).await;
         let Form(fields) = form.map_err(|rejection| Trouble::Form(rejection.body_text()))?;
-        match fields
+        if fields
             .get(TOKEN)
             .is_some_and(|token| desk.forms.is_ours(token))
         {
-            true => Ok(Self(fields)),
-            false => {
-                let message = "the form is not of this simulator, or of before its last start: open the page again";
-                Err(Trouble::Stale(StatusCode::FORBIDDEN, message))
-            }
+            Ok(Self(fields))
+        } else {
+            let message = "the form is not of this simulator, or of before its last start: open the page again";
+            Err(Trouble::Stale(StatusCode::FORBIDDEN, message))
         }
     }
 }

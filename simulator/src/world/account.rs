@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use super::access::OrganizationAction;
-use super::errors::Refusal;
-use super::message::Reply;
-use super::model::{Organization, Reach, Role};
-use super::projects::DEFAULT_REGION;
-use super::shapes::Stamp;
-use super::sizes::{Size, ceiling};
-use super::{Context, World};
+use crate::world::api::access::OrganizationAction;
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Reply;
+use crate::world::api::shapes::Stamp;
+use crate::world::computes::sizes::{Size, ceiling};
+use crate::world::model::{Organization, Reach, Role};
+use crate::world::projects::DEFAULT_REGION;
+use crate::world::{Context, World};
 
 #[derive(Debug, Serialize)]
 struct Me<'a> {

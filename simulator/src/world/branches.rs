@@ -1,16 +1,21 @@
 //! The calls that read branches. The data of branches is not simulated.
 
+pub mod changes;
+pub mod connections;
+pub mod creating;
+pub mod restoring;
+
 use std::cmp::Ordering;
 
-use super::errors::Refusal;
-use super::message::Reply;
-use super::model::{Branch, Operation, Project};
-use super::paging::{self, Limit};
-use super::shapes::{
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Reply;
+use crate::world::api::paging::{self, Limit};
+use crate::world::api::shapes::{
     AnnotatedObject, Annotation, BranchAndOperations, BranchCursor, BranchList, BranchShape,
     OneBranch, Stamp,
 };
-use super::{Context, World};
+use crate::world::model::{Branch, Operation, Project};
+use crate::world::{Context, World};
 
 const LIMIT: Limit = Limit {
     default: 10_000,

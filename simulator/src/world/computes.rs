@@ -1,16 +1,22 @@
 //! The calls on computes.
 
+pub mod agenda;
+pub mod config;
+pub mod lifecycle;
+pub mod sizes;
+pub mod updates;
+
 use jiff::Timestamp;
 
-use super::config::{ComputeRequest, Rules};
-use super::errors::Refusal;
-use super::lifecycle::work_done;
-use super::message::Reply;
-use super::model::{Action, Compute, ComputeConfig, ComputeKind, Operation, Project, State};
-use super::settings::ConflictScope;
-use super::shapes::{ComputeAndOperations, ComputeList, OneCompute};
-use super::updates::{Course, Difference, course};
-use super::{ComputeKey, Context, Profile, World};
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Reply;
+use crate::world::api::shapes::{ComputeAndOperations, ComputeList, OneCompute};
+use crate::world::computes::config::{ComputeRequest, Rules};
+use crate::world::computes::lifecycle::work_done;
+use crate::world::computes::updates::{Difference, Operations, operations_for};
+use crate::world::model::{Action, Compute, ComputeConfig, ComputeKind, Operation, Project, State};
+use crate::world::setup::settings::ConflictScope;
+use crate::world::{ComputeKey, Context, Profile, World};
 
 const ABSENT: Refusal = Refusal::Absent { what: "endpoint" };
 
@@ -61,7 +67,7 @@ impl World {
     ) -> Result<(ComputeKey, Vec<Operation>), Refusal> {
         let project = self
             .projects
-            .get(&project_id.to_owned())
+            .get(project_id)
             .ok_or(Refusal::Absent { what: "project" })?;
         let (branch_id, kind) = request.identity(self.profile)?;
         self.check_place(project, &branch_id, kind == ComputeKind::ReadWrite)?;
@@ -108,31 +114,31 @@ impl World {
         let is_primary = |other: &Compute| {
             other.kind == ComputeKind::ReadWrite && other.config.branch_id == branch_id
         };
-        match alone && self.computes_of(&project.id).any(is_primary) {
-            true => Err(Refusal::PrimaryExists),
-            false => Ok(()),
+        if alone && self.computes_of(&project.id).any(is_primary) {
+            Err(Refusal::PrimaryExists)
+        } else {
+            Ok(())
         }
     }
 
     fn check_room(&self, project: &Project, branch_id: &str) -> Result<(), Refusal> {
-        let Some(limit) = self
-            .head
-            .settings
-            .max_computes_per_branch
-            .filter(|_| self.profile.adds())
-        else {
+        if !self.profile.adds() {
+            return Ok(());
+        }
+        let Some(limit) = self.head.settings.max_computes_per_branch else {
             return Ok(());
         };
         let present = self
             .computes_of(&project.id)
             .filter(|compute| compute.config.branch_id == branch_id)
             .count();
-        match present < limit {
-            true => Ok(()),
-            false => Err(Refusal::LimitReached {
+        if present < limit {
+            Ok(())
+        } else {
+            Err(Refusal::LimitReached {
                 code: "ENDPOINTS_LIMIT_EXCEEDED",
                 message: format!("a branch may have {limit} endpoints"),
-            }),
+            })
         }
     }
 
@@ -171,12 +177,12 @@ impl World {
             return Ok(Vec::new());
         }
         self.refuse_when_busy(key)?;
-        let course = course(difference, compute.target_state(), self.profile);
+        let operations = operations_for(difference, compute.target_state(), self.profile);
         self.set_config(key, config, now);
-        Ok(match course {
-            Course::Nothing => Vec::new(),
-            Course::Instead(actions) => self.schedule(key, actions, now),
-            Course::Behind(actions) => self.append(key, actions, now),
+        Ok(match operations {
+            Operations::Nothing => Vec::new(),
+            Operations::AtOnce(actions) => self.schedule(key, actions, now),
+            Operations::AfterOthers(actions) => self.append(key, actions, now),
         })
     }
 
@@ -221,13 +227,11 @@ impl World {
             .compute_and_operations(key, &operations, now)
             .map(|body| Reply::ok(&body))?;
         self.agenda.stale(key);
-        let work = self
-            .computes
-            .remove(key)
-            .filter(|_| running)
-            .map(|compute| work_done(&compute, now));
-        if let (Some(work), Some(project)) = (work, self.projects.get_mut(&key.0)) {
-            project.cpu_used_sec += work;
+        if let Some(compute) = self.computes.remove(key)
+            && running
+            && let Some(project) = self.projects.get_mut(&key.0)
+        {
+            project.cpu_used_sec += work_done(&compute, now);
         }
         Ok(body)
     }
@@ -302,9 +306,10 @@ impl World {
         actions: &[Action],
         now: Timestamp,
     ) -> Result<Reply, Refusal> {
-        let operations = match actions.is_empty() {
-            true => Vec::new(),
-            false => self.schedule(key, actions, now),
+        let operations = if actions.is_empty() {
+            Vec::new()
+        } else {
+            self.schedule(key, actions, now)
         };
         self.compute_and_operations(key, &operations, now)
             .map(|body| Reply::ok(&body))
@@ -334,9 +339,10 @@ impl World {
             .get(key)
             .map(|compute| compute.config.branch_id.as_str());
         let branch = branch.and_then(|id| self.projects.get(&key.0)?.branches.get(id));
-        match !self.profile.obeys() && branch.is_some_and(|branch| branch.protected) {
-            true => Err(Refusal::BranchProtected),
-            false => Ok(()),
+        if !self.profile.obeys() && branch.is_some_and(|branch| branch.protected) {
+            Err(Refusal::BranchProtected)
+        } else {
+            Ok(())
         }
     }
 

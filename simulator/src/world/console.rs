@@ -1,17 +1,19 @@
 //! The actions of the platform's console, as methods of the world. They need no key.
 
+pub mod inventory;
+
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::config::ComputeRequest;
-use super::declare::administrator;
-use super::errors::Refusal;
-use super::model::{Action, Compute, ComputeKind, FailureOrder, Key, Owner, Reach, State};
-use super::operations::release;
-pub use super::shapes::CreatedKey;
-use super::shapes::Stamp;
-use super::sizes::{Capacity, Plan, Range, Size, capacity};
-use super::{ComputeKey, Profile, World};
+use crate::world::api::errors::Refusal;
+pub use crate::world::api::shapes::CreatedKey;
+use crate::world::api::shapes::Stamp;
+use crate::world::computes::config::ComputeRequest;
+use crate::world::computes::sizes::{Capacity, Plan, Range, Size, capacity};
+use crate::world::model::{Action, Compute, ComputeKind, FailureOrder, Key, Owner, Reach, State};
+use crate::world::operations::release;
+use crate::world::setup::declare::administrator;
+use crate::world::{ComputeKey, Profile, World};
 
 /// SQLSTATE of a full disk.
 const DISK_FULL: &str = "53100";
@@ -297,7 +299,7 @@ impl World {
         let now = self.now;
         let project = self
             .projects
-            .get_mut(&id.to_owned())
+            .get_mut(id)
             .ok_or(Refusal::Absent { what: "project" })?;
         project.owner = to;
         project.updated_at = now;

@@ -1,15 +1,18 @@
 //! The calls on API keys.
 
+pub mod ring;
+pub mod secret;
+
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::access::{OrganizationAction, owned_by};
-use super::config::parse_json;
-use super::errors::Refusal;
-use super::message::Reply;
-use super::model::{Key, Reach};
-use super::shapes::{CreatedKey, Creator, ListedKey, RevokedKey, Stamp};
-use super::{Context, Profile, World};
+use crate::world::api::access::{OrganizationAction, owned_by};
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Reply;
+use crate::world::api::shapes::{CreatedKey, Creator, ListedKey, RevokedKey, Stamp};
+use crate::world::computes::config::parse_json;
+use crate::world::model::{Key, Reach};
+use crate::world::{Context, Profile, World};
 
 const LONGEST_NAME: usize = 64;
 
@@ -60,24 +63,26 @@ impl World {
     fn key_name(&self, request: &KeyRequest) -> Result<String, Refusal> {
         let name = request.key_name.clone().filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| Refusal::invalid("key_name is required"))?;
-        match !self.profile.obeys() && name.chars().count() > LONGEST_NAME {
-            true => Err(Refusal::invalid("key_name must have at most 64 characters")),
-            false => Ok(name),
+        if !self.profile.obeys() && name.chars().count() > LONGEST_NAME {
+            Err(Refusal::invalid("key_name must have at most 64 characters"))
+        } else {
+            Ok(name)
         }
     }
 
     /// The reach of a key for one project, which must belong to the organization.
     pub(super) fn scope(&self, organization: String, project: String) -> Result<Reach, Refusal> {
-        match self
+        if self
             .projects
             .get(&project)
             .is_some_and(|project| owned_by(project, &organization))
         {
-            true => Ok(Reach::Project {
+            Ok(Reach::Project {
                 organization,
                 project,
-            }),
-            false => Err(Refusal::Absent { what: "project" }),
+            })
+        } else {
+            Err(Refusal::Absent { what: "project" })
         }
     }
 

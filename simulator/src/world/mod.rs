@@ -4,60 +4,43 @@
 //! and the methods in [`console`] are the platform's console. [`World::advance_to`] processes
 //! everything that happens by itself over time.
 
-mod access;
 mod account;
-mod agenda;
-mod branch_changes;
+mod api;
 mod branches;
-mod branching;
 mod computes;
-mod config;
-mod connections;
 pub mod console;
-mod declare;
-pub mod errors;
-pub mod file;
-mod ids;
-pub mod inventory;
-mod keyring;
 mod keys;
-mod lifecycle;
-pub mod message;
 pub mod model;
 mod operations;
-mod paging;
-mod project_attributes;
 mod projects;
+mod setup;
+mod store;
 #[cfg(test)]
-mod properties;
-mod rate;
-mod recovery;
-mod restoring;
-pub mod routes;
-pub mod rows;
-pub mod secret;
-pub mod settings;
-mod shapes;
-pub mod sizes;
-mod tracked;
-mod updates;
+mod tests;
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use access::Caller;
-use agenda::Agenda;
-use errors::Refusal;
-use ids::Generator;
-use keyring::KeyRing;
-use message::{Reply, Request, Response};
+use api::access::Caller;
+use api::errors::Refusal;
+use api::message::{Reply, Request, Response};
+use api::rate::Meters;
+use api::routes::{Call, Ids};
+use computes::agenda::Agenda;
+use keys::ring::KeyRing;
 use model::{Compute, DeletedProject, FailureOrder, Operation, Organization, Project, User};
-use rate::Meters;
-use routes::{Call, Ids};
-use settings::Settings;
-use tracked::Tracked;
+use setup::settings::Settings;
+use store::ids::Generator;
+use store::tracked::Tracked;
+
+pub use api::{errors, message, routes};
+pub use computes::sizes;
+pub use console::inventory;
+pub use keys::secret;
+pub use setup::{file, settings};
+pub use store::rows;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

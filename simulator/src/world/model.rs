@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::secret::Token;
-use super::sizes::{Plan, Range};
+use crate::world::computes::sizes::{Plan, Range};
+use crate::world::keys::secret::Token;
 pub use projects::{
     Branch, ComputeDefaults, Database, DeletedProject, Expiry, Maintenance, MaintenanceWindow,
     Origin, Owner, Project,
@@ -102,7 +102,7 @@ pub struct Compute {
     /// Pending steps, in order of time.
     pub steps: Vec<Step>,
     /// The size that the load asks for, within the range. It changes without a restart.
-    pub current_size: super::sizes::Size,
+    pub current_size: crate::world::computes::sizes::Size,
     /// How often running connections were interrupted.
     pub interruptions: u64,
     pub creation_source: String,

@@ -2,15 +2,15 @@
 
 use jiff::Timestamp;
 
-use super::errors::Refusal;
-use super::message::Reply;
-use super::model::{Compute, ComputeSettings, Operation, State};
-use super::paging::{self, Limit};
-use super::shapes::{
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Reply;
+use crate::world::api::paging::{self, Limit};
+use crate::world::api::shapes::{
     ComputeMore, ComputeShape, Cursor, Group, Hosts, OneOperation, OperationList, OperationShape,
     OperationStatus, Stamp,
 };
-use super::{Context, Profile, World};
+use crate::world::model::{Compute, ComputeSettings, Operation, State};
+use crate::world::{Context, Profile, World};
 
 const LIMIT: Limit = Limit {
     default: 1000,
@@ -97,11 +97,14 @@ impl World {
             action: operation.action,
             status,
             failures_count: operation.failures_at(now).len(),
-            error: operation
-                .failing
-                .as_ref()
-                .filter(|_| failed && self.profile.adds())
-                .map(|failing| failing.error.as_str()),
+            error: if failed && self.profile.adds() {
+                operation
+                    .failing
+                    .as_ref()
+                    .map(|failing| failing.error.as_str())
+            } else {
+                None
+            },
             created_at: Stamp(operation.created_at),
             updated_at: Stamp(since),
             total_duration_ms: self.profile.adds().then_some(spent.max(0)),
@@ -163,10 +166,11 @@ fn compute_more(compute: &Compute) -> ComputeMore<'_> {
         provisioner: &compute.config.provisioner,
         suspend_timeout_seconds: compute.config.suspend_timeout_seconds,
         started_at: compute.started_at.map(Stamp),
-        suspended_at: compute
-            .suspended_at
-            .filter(|_| compute.state != State::Active)
-            .map(Stamp),
+        suspended_at: if compute.state == State::Active {
+            None
+        } else {
+            compute.suspended_at.map(Stamp)
+        },
         compute_release_version: compute.started_at.map(release),
         hosts: Hosts {
             read_write_host: &compute.host,

@@ -1,23 +1,26 @@
 //! The calls on projects.
 
+pub mod attributes;
+pub mod recovery;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::access::{outside, owned_by};
-use super::config::{ComputeRequest, initial_range};
-use super::connections::Access;
-use super::errors::Refusal;
-use super::message::Reply;
-use super::model::{Branch, ComputeDefaults, Database, Maintenance, Owner, Project, Reach};
-use super::paging::{self, Limit};
-use super::project_attributes::ProjectRequest;
-use super::shapes::{
+use crate::world::api::access::{outside, owned_by};
+use crate::world::api::errors::Refusal;
+use crate::world::api::message::Reply;
+use crate::world::api::paging::{self, Limit};
+use crate::world::api::shapes::{
     BranchShape, ComputeShape, Cursor, EndpointDefaults, OneProject, OperationShape, ProjectList,
     ProjectListMore, ProjectMore, ProjectSettings, ProjectShape, ProjectUsage, Stamp,
 };
-use super::{Context, Profile, World};
+use crate::world::branches::connections::Access;
+use crate::world::computes::config::{ComputeRequest, initial_range};
+use crate::world::model::{Branch, ComputeDefaults, Database, Maintenance, Owner, Project, Reach};
+use crate::world::projects::attributes::ProjectRequest;
+use crate::world::{Context, Profile, World};
 
 const LIMIT: Limit = Limit {
     default: 10,
@@ -62,18 +65,17 @@ impl World {
             self.projects.iter().map(|(_, it)| it).collect()
         };
         let visible = self.visible(from, &context.caller.reach, org_id.as_deref())?;
-        match self.profile.adds() {
-            true => self.page_of_projects(context, visible),
-            false => {
-                let projects = visible
-                    .into_iter()
-                    .map(|project| self.project_shape(project, false))
-                    .collect();
-                Ok(Reply::ok(&ProjectList {
-                    projects,
-                    more: None,
-                }))
-            }
+        if self.profile.adds() {
+            self.page_of_projects(context, visible)
+        } else {
+            let projects = visible
+                .into_iter()
+                .map(|project| self.project_shape(project, false))
+                .collect();
+            Ok(Reply::ok(&ProjectList {
+                projects,
+                more: None,
+            }))
         }
     }
 
@@ -83,9 +85,10 @@ impl World {
         visible: Vec<&Project>,
     ) -> Result<Reply, Refusal> {
         // Without a limit in the request, the specification returns all projects instead of ten.
-        let limit = match self.profile.obeys() && context.request.query_value("limit").is_none() {
-            true => visible.len(),
-            false => LIMIT.of(context.request)?,
+        let limit = if self.profile.obeys() && context.request.query_value("limit").is_none() {
+            visible.len()
+        } else {
+            LIMIT.of(context.request)?
         };
         let after = paging::cursor(context.request)?.unwrap_or_default();
         let search = context.request.query_value("search").unwrap_or_default();
@@ -318,9 +321,10 @@ impl World {
         let answer = Reply::ok(&OneProject {
             project: self.project_shape(project, true),
         });
-        match self.profile.obeys() {
-            true => self.take_out_computes(&id, |_| true),
-            false => self.keep_for_recovery(&id, context.now),
+        if self.profile.obeys() {
+            self.take_out_computes(&id, |_| true)
+        } else {
+            self.keep_for_recovery(&id, context.now)
         }
         self.projects.remove(&id);
         Ok(answer)
@@ -361,9 +365,11 @@ impl World {
         ProjectMore {
             owner_id: project.owner.id(),
             org_id: organization.map(|organization| organization.id.as_str()),
-            org_name: organization
-                .map(|organization| organization.name.as_str())
-                .filter(|_| !single),
+            org_name: if single {
+                None
+            } else {
+                organization.map(|organization| organization.name.as_str())
+            },
             creation_source: "console",
             store_passwords: true,
             active_time: project.cpu_used_sec,
@@ -380,11 +386,11 @@ impl World {
             },
             deleted_at: deleted.map(|deleted| Stamp(deleted.at)),
             recoverable_until: deleted.map(|deleted| Stamp(deleted.recoverable_until)),
-            maintenance_scheduled_for: project
-                .maintenance
-                .scheduled_for
-                .as_deref()
-                .filter(|_| single),
+            maintenance_scheduled_for: if single {
+                project.maintenance.scheduled_for.as_deref()
+            } else {
+                None
+            },
             usage: single.then_some(ProjectUsage {
                 active_time_seconds: project.cpu_used_sec,
                 compute_time_seconds: project.cpu_used_sec,

@@ -284,7 +284,7 @@ async fn revoke_reaches_only_keys_of_the_same_account() {
 }
 
 #[tokio::test]
-async fn auth_tells_the_type_of_key() {
+async fn auth_returns_the_type_of_key() {
     for profile in BEYOND {
         let platform = Platform::start(profile).await;
         let cases = [

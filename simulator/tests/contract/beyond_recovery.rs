@@ -112,7 +112,7 @@ async fn recovery_is_for_those_who_may_delete_and_for_a_week() {
 }
 
 #[tokio::test]
-async fn elsewhere_what_is_deleted_is_gone() {
+async fn other_profiles_keep_nothing_that_is_deleted() {
     let platform = platform(Profile::Default).await;
     platform.delete(SHOP, ORGANIZATION).await.expect(200);
     platform

@@ -1,7 +1,7 @@
 //! The statuses of operations over time.
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::*;
 
@@ -94,6 +94,24 @@ async fn operations_are_forgotten_after_six_months() {
     }
 }
 
+/// The status and the error of an operation, and the state of its compute; the number of failures,
+/// and the compute's next state.
+async fn states_of(platform: &Platform, operation: &str, compute: &str) -> (Value, Value) {
+    let path = format!("/projects/shop-1/operations/{operation}");
+    let operation = platform.get(&path, ORGANIZATION).await.expect(200).body["operation"].clone();
+    let path = format!("/projects/shop-1/endpoints/{compute}");
+    let endpoint = platform.get(&path, ORGANIZATION).await.expect(200).body["endpoint"].clone();
+    let texts = [
+        &operation["status"],
+        &operation["error"],
+        &endpoint["current_state"],
+    ];
+    (
+        json!(texts),
+        json!([operation["failures_count"], endpoint["pending_state"]]),
+    )
+}
+
 #[tokio::test]
 async fn an_operation_fails_as_often_as_was_ordered_and_does_nothing() {
     for profile in BEYOND {
@@ -114,23 +132,7 @@ async fn an_operation_fails_as_often_as_was_ordered_and_does_nothing() {
             answer.text_at("/endpoint/id"),
             answer.text_at("/operations/0/id"),
         );
-        let seen = async || {
-            let path = format!("/projects/shop-1/operations/{id}");
-            let operation =
-                platform.get(&path, ORGANIZATION).await.expect(200).body["operation"].clone();
-            let path = format!("/projects/shop-1/endpoints/{compute}");
-            let endpoint =
-                platform.get(&path, ORGANIZATION).await.expect(200).body["endpoint"].clone();
-            let texts = [
-                &operation["status"],
-                &operation["error"],
-                &endpoint["current_state"],
-            ];
-            (
-                json!(texts),
-                json!([operation["failures_count"], endpoint["pending_state"]]),
-            )
-        };
+        let seen = || states_of(&platform, &id, &compute);
         assert_eq!(
             seen().await,
             (json!(["running", null, "init"]), json!([0, "active"]))

@@ -1,11 +1,14 @@
 //! The console's pages, used as by a browser without JavaScript, and the protection of the console.
 
+mod faults;
+mod protection;
+
 use std::collections::HashMap;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use regex::Regex;
 use reqwest::Method;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
+use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -196,41 +199,54 @@ async fn a_key_is_created_with_its_secret_shown_once_and_revoked_after_a_confirm
             "{}",
             listed.text
         );
-        for place in PLACES {
-            assert!(
-                !platform
-                    .page(place)
-                    .await
-                    .expect(200)
-                    .text
-                    .contains(&secret),
-                "{place}"
-            );
-        }
         assert!(!repeated.text.contains(&secret));
+        for place in PLACES {
+            let page = platform.page(place).await.expect(200);
+            assert!(!page.text.contains(&secret), "{place}");
+        }
+        platform.revokes_after_a_confirmation(&secret).await;
+    }
+}
 
-        let keys = platform
+impl Platform {
+    /// Revokes the last key on its page.
+    async fn revokes_after_a_confirmation(&self, secret: &str) {
+        let keys = self
             .console(Method::GET, "/api_keys", Value::Null)
             .await
             .expect(200);
         let id = keys.body.as_array().unwrap().last().unwrap()["id"].clone();
         let revoke = format!("/pages/keys/{id}/revoke");
         shows(
-            &platform.page(&revoke).await.expect(200),
+            &self.page(&revoke).await.expect(200),
             &["Revoke this key?", "permanent", "shop-1", "Keep it"],
         );
-        platform
-            .get("/projects/shop-1/endpoints", &secret)
+        self.get("/projects/shop-1/endpoints", secret)
             .await
             .expect(200);
         shows(
-            &platform.submit(&revoke, &revoke, &[]).await.expect(200),
+            &self.submit(&revoke, &revoke, &[]).await.expect(200),
             &["The key was revoked", "revoked</span>"],
         );
-        platform
-            .get("/projects/shop-1/endpoints", &secret)
+        self.get("/projects/shop-1/endpoints", secret)
             .await
             .expect(401);
+    }
+
+    /// Creates a primary on the page, and returns its id. A second one is refused.
+    async fn creates_a_primary(&self) -> String {
+        let fields = [("branch", "shop-1/br-main"), ("type", "read_write")];
+        self.submit("/pages/computes", "/pages/computes", &fields)
+            .await
+            .expect(200);
+        self.submit("/pages/computes", "/pages/computes", &fields)
+            .await
+            .expect(409);
+        let lines = self
+            .console(Method::GET, "/computes", Value::Null)
+            .await
+            .expect(200);
+        lines.body[0]["id"].as_str().unwrap().to_owned()
     }
 }
 
@@ -286,20 +302,7 @@ async fn pages_create_keys_of_each_type() {
 async fn a_compute_is_used_changed_and_deleted_on_its_page() {
     for profile in Profile::ALL {
         let platform = Platform::start(profile).await;
-        let fields = [("branch", "shop-1/br-main"), ("type", "read_write")];
-        platform
-            .submit("/pages/computes", "/pages/computes", &fields)
-            .await
-            .expect(200);
-        platform
-            .submit("/pages/computes", "/pages/computes", &fields)
-            .await
-            .expect(409);
-        let lines = platform
-            .console(Method::GET, "/computes", Value::Null)
-            .await
-            .expect(200);
-        let id = lines.body[0]["id"].as_str().unwrap().to_owned();
+        let id = platform.creates_a_primary().await;
         let (path, page) = (
             format!("/projects/shop-1/endpoints/{id}"),
             format!("/pages/computes/{id}"),
@@ -347,212 +350,6 @@ async fn a_compute_is_used_changed_and_deleted_on_its_page() {
         platform.submit(&delete, &delete, &[]).await.expect(200);
         platform.page(&page).await.expect(404);
     }
-}
-
-#[tokio::test]
-async fn faults_are_ordered_seen_and_cleared() {
-    let platform = Platform::new().await;
-    let fault = [
-        ("kind", "status"),
-        ("status", "503"),
-        ("path", "/projects$"),
-        ("times", "2"),
-        ("after", "0"),
-    ];
-    let ordered = platform
-        .submit("/pages/faults", "/pages/faults", &fault)
-        .await
-        .expect(200);
-    shows(&ordered, &["The fault is ordered.", "(503)", "2 of 2"]);
-    platform.get("/projects?limit=7", ADMIN).await.expect(503);
-    platform.get("/users/me", ADMIN).await.expect(200);
-    let failed = platform
-        .page("/pages/requests?outcome=failed")
-        .await
-        .expect(200);
-    shows(&failed, &["GET /projects", "limit=7", "503"]);
-    assert!(!failed.text.contains("/users/me"), "{}", failed.text);
-    for (filter, expected) in [
-        ("method=POST", false),
-        ("path=projects", true),
-        ("key=999", false),
-        ("outcome=5", true),
-    ] {
-        let page = platform
-            .page(&format!("/pages/requests?{filter}"))
-            .await
-            .expect(200);
-        assert_eq!(page.text.contains("GET /projects"), expected, "{filter}");
-    }
-    platform
-        .submit("/pages/faults", "/pages/faults/clear", &[])
-        .await
-        .expect(200);
-    platform.get("/projects", ADMIN).await.expect(200);
-    platform
-        .submit("/pages/requests", "/pages/requests/clear", &[])
-        .await
-        .expect(200);
-    shows(
-        &platform.page("/pages/requests").await,
-        &["No requests to show."],
-    );
-    platform
-        .submit(
-            "/pages/faults",
-            "/pages/faults",
-            &[("kind", "status"), ("path", "(")],
-        )
-        .await
-        .expect(400);
-    platform
-        .submit("/pages/faults", "/pages/faults", &[("kind", "clock_off")])
-        .await
-        .expect(400);
-    let odd = [
-        ("kind", "odd_entry"),
-        ("status", "503"),
-        ("entry", "notes-5"),
-        ("field", "id"),
-        ("path", "/projects$"),
-    ];
-    let ordered = platform
-        .submit("/pages/faults", "/pages/faults", &odd)
-        .await
-        .expect(200);
-    shows(
-        &ordered,
-        &[
-            "the right answer, with an odd entry in its list, entry notes-5, field id",
-            "1 of 1",
-        ],
-    );
-    let state = [
-        ("kind", "state"),
-        ("body", "degraded"),
-        ("path", "/endpoints$"),
-    ];
-    shows(
-        &platform
-            .submit("/pages/faults", "/pages/faults", &state)
-            .await
-            .expect(200),
-        &["with computes in another state"],
-    );
-    let projects = platform.get("/projects", ADMIN).await.expect(200).body["projects"].clone();
-    assert!(
-        projects
-            .as_array()
-            .unwrap()
-            .iter()
-            .any(|project| project.get("id").is_none()),
-        "{projects}"
-    );
-}
-
-#[tokio::test]
-async fn a_fault_of_each_kind_is_ordered_in_the_form() {
-    let platform = Platform::new().await;
-    for (kind, fields, shown) in [
-        ("status", &[][..], "another status, nothing is done (503)"),
-        (
-            "redirect",
-            &[("location", "/login"), ("seconds", "5")],
-            "a redirect, but it was done, to /login",
-        ),
-        (
-            "redirect",
-            &[("status", "307")],
-            "a redirect, but it was done (307)",
-        ),
-        (
-            "login_page",
-            &[("status", "503")],
-            "a page to log in, nothing is done",
-        ),
-        (
-            "login_page_after_work",
-            &[],
-            "a page to log in, but it was done",
-        ),
-        (
-            "gateway_page",
-            &[("status", "404")],
-            "the page of a gateway, nothing is done (404)",
-        ),
-        (
-            "repeat",
-            &[],
-            "it is done twice, and the second answer comes",
-        ),
-        (
-            "clock_off",
-            &[("seconds", "-90")],
-            "it is done by a machine whose clock is off (-90 s)",
-        ),
-        (
-            "times_without_zone",
-            &[("status", "503")],
-            "the right answer, with times without a zone",
-        ),
-        (
-            "normalized_settings",
-            &[],
-            "the right answer, with Postgres settings in other units",
-        ),
-        (
-            "young_key",
-            &[("seconds", "30")],
-            "a key that is new is not known yet (30 s)",
-        ),
-    ] {
-        let form = [&[("kind", kind), ("every", "3")][..], fields].concat();
-        let ordered = platform
-            .submit("/pages/faults", "/pages/faults", &form)
-            .await
-            .expect(200);
-        shows(
-            &ordered,
-            &[
-                &format!("data-label=\"What goes wrong\">{shown}<"),
-                "any path, one in 3<",
-            ],
-        );
-    }
-}
-
-#[tokio::test]
-async fn operations_are_ordered_to_fail() {
-    let platform = Platform::new().await;
-    let order = [
-        ("action", "start_compute"),
-        ("operations", "1"),
-        ("tries", "1"),
-        ("error", "no <host> is free"),
-    ];
-    let ordered = platform
-        .submit("/pages/faults", "/pages/faults/operations", &order)
-        .await
-        .expect(200);
-    shows(&ordered, &["start_compute", "no &lt;host&gt; is free"]);
-    platform.compute(primary()).await;
-    platform.advance(60);
-    shows(
-        &platform.page("/pages/operations").await,
-        &["1× failed", "no &lt;host&gt; is free"],
-    );
-    platform
-        .submit("/pages/faults", "/pages/faults/operations", &order)
-        .await
-        .expect(200);
-    platform
-        .submit("/pages/faults", "/pages/faults/operations/clear", &[])
-        .await
-        .expect(200);
-    shows(
-        &platform.page("/pages/faults").await,
-        &["No operation is ordered to fail."],
-    );
 }
 
 #[tokio::test]
@@ -604,180 +401,5 @@ async fn time_is_paused_stepped_and_sped_up() {
         ("/pages/clock/advance", ("seconds", "-1")),
     ] {
         platform.submit("/", path, &[field]).await.expect(400);
-    }
-}
-
-#[tokio::test]
-async fn pages_have_nothing_inline_and_tell_browsers_to_allow_nothing_else() {
-    let platform = Platform::new().await;
-    let path = platform.active_primary().await;
-    let inline =
-        Regex::new(r#"(?i)<style|<script(?: defer)?>|\sstyle=|\son[a-z]+="|javascript:|https?://"#)
-            .unwrap();
-    let ids = Regex::new(r#"\sid="([^"]*)""#).unwrap();
-    let compute = page_of(&path).1;
-    for place in PLACES
-        .iter()
-        .copied()
-        .chain([compute.as_str(), "/pages/unknown"])
-    {
-        let page = platform.page(place).await;
-        assert_eq!(
-            inline.find(&page.text).map(|found| found.as_str()),
-            None,
-            "{place}"
-        );
-        let mut seen: Vec<&str> = ids
-            .captures_iter(&page.text)
-            .map(|id| id.get(1).unwrap().as_str())
-            .collect();
-        let all = seen.len();
-        seen.sort_unstable();
-        seen.dedup();
-        assert_eq!(seen.len(), all, "ids of {place} are unique");
-        shows(
-            &page,
-            &[
-                r#"<html lang="en">"#,
-                "This is a simulator.",
-                r#"<main id="main""#,
-                r#"<nav aria-label="#,
-                "<h1>",
-            ],
-        );
-        let policy = page.headers["content-security-policy"].to_str().unwrap();
-        for part in [
-            "default-src 'none'",
-            "frame-ancestors 'none'",
-            "form-action 'self'",
-            "base-uri 'none'",
-        ] {
-            assert!(policy.contains(part), "{policy}");
-        }
-        assert!(!policy.contains("unsafe"), "{policy}");
-        assert_eq!(page.headers["x-content-type-options"], "nosniff");
-        assert_eq!(page.headers["referrer-policy"], "same-origin");
-        assert_eq!(page.headers["cache-control"], "no-store");
-    }
-    let json = platform
-        .console(Method::GET, "/computes", Value::Null)
-        .await
-        .expect(200);
-    assert_eq!(json.headers["x-content-type-options"], "nosniff");
-    for (name, kind) in [
-        ("console.css", "text/css"),
-        ("console.js", "text/javascript"),
-        ("icon.svg", "image/svg+xml"),
-    ] {
-        let asset = platform.page(&format!("/assets/{name}")).await.expect(200);
-        assert!(
-            asset.headers["content-type"]
-                .to_str()
-                .unwrap()
-                .starts_with(kind)
-        );
-    }
-    platform.page("/assets/unknown").await.expect(404);
-}
-
-#[tokio::test]
-async fn pages_of_other_sites_change_nothing() {
-    let platform = Platform::new().await;
-    let here = platform
-        .simulator
-        .console_url()
-        .strip_suffix("/console")
-        .unwrap()
-        .to_owned();
-    let json = [("content-type", "application/json")];
-    let key = r#"{ "key_name": "x" }"#;
-    let create = async |headers: &[(&str, &str)], status| {
-        let headers = [&json[..], headers].concat();
-        let path = "/organizations/org-scale-1/api_keys";
-        platform
-            .strange(Method::POST, path, &headers, key)
-            .await
-            .expect(status);
-    };
-    create(&[], 201).await;
-    create(
-        &[(ORIGIN.as_str(), &here), ("sec-fetch-site", "same-origin")],
-        201,
-    )
-    .await;
-    for origin in [
-        "http://evil.example",
-        "null",
-        "http://localhost:1",
-        "https://127.0.0.1",
-    ] {
-        create(&[(ORIGIN.as_str(), origin)], 403).await;
-    }
-    for site in ["cross-site", "same-site"] {
-        create(&[("sec-fetch-site", site)], 403).await;
-    }
-    let plain = [
-        ("content-type", "text/plain"),
-        ("sec-fetch-site", "same-origin"),
-    ];
-    platform
-        .strange(
-            Method::POST,
-            "/clock/advance",
-            &plain,
-            r#"{ "seconds": 1 }"#,
-        )
-        .await
-        .expect(415);
-    platform
-        .strange(
-            Method::GET,
-            "/computes",
-            &[("sec-fetch-site", "cross-site")],
-            "",
-        )
-        .await
-        .expect(200);
-
-    let form = [("content-type", "application/x-www-form-urlencoded")];
-    for token in [
-        "name=x&reach=user/user-ada",
-        "token=0&once=1&name=x&reach=user/user-ada",
-    ] {
-        platform
-            .strange(Method::POST, "/pages/keys", &form, token)
-            .await
-            .expect(403);
-    }
-    let page = platform.page("/pages/faults").await.expect(200);
-    assert!(hidden(&page).contains_key("token"));
-    let crossed = [form[0], (ORIGIN.as_str(), "http://evil.example")];
-    platform
-        .strange(Method::POST, "/pages/faults/clear", &crossed, "")
-        .await
-        .expect(403);
-}
-
-#[tokio::test]
-async fn names_of_others_that_lead_to_loopback_are_refused() {
-    let platform = Platform::new().await;
-    for path in ["/", "/computes", "/pages/keys"] {
-        for host in ["evil.example", "evil.example:80", "127.0.0.1.evil.example"] {
-            platform
-                .strange(Method::GET, path, &[(HOST.as_str(), host)], "")
-                .await
-                .expect(421);
-        }
-        for host in ["localhost:80", "127.0.0.1", "[::1]:4010"] {
-            platform
-                .strange(
-                    Method::GET,
-                    path,
-                    &[(HOST.as_str(), host), (ACCEPT.as_str(), "*/*")],
-                    "",
-                )
-                .await
-                .expect(200);
-        }
     }
 }

@@ -146,52 +146,54 @@ async fn the_program_serves_the_profile_that_is_named() {
     }
 }
 
-#[test]
-fn the_program_tells_where_a_world_file_is_wrong() {
-    let directory = tempfile::tempdir().unwrap();
-    let world = directory.path().join("world.yaml");
-    let cases = [
-        ("projects: [{id: p, owner: nobody}]", "projects[0].owner"),
-        ("projects: [{id: p, owner: o, color: red}]", "projects[0].color"),
-        ("organizations: [{id: o, plan: free, members: [{user: u, role: admin}]}]", "organizations[0].members[0].user"),
-        ("users: [{id: u}]\nkeys: [{type: project, owner: u, name: k}]", "keys[0].project"),
-        (
-            "users: [{id: u}]\nprojects: [{id: p, owner: u, branches: [{id: b}], computes: [{id: old, branch: b}]}]",
-            "projects[0].computes[0]",
-        ),
-        ("organizations: [{id: o, plan: free}]\nkeys: [{type: organization, owner: o, name: k}]", "keys[0].owner"),
-        (
-            "users: [{id: u}]\nprojects: [{id: p, owner: u, branches: [{id: b, parent: c}]}]",
-            "projects[0].branches[0].parent",
-        ),
-        (
-            "users: [{id: u}]\nprojects: [{id: p, owner: u, branches: [{id: b}], computes: [{branch: c}]}]",
-            "projects[0].computes[0]",
-        ),
-        (
-            "organizations: [{id: o, plan: scale}]\nprojects: [{id: p, owner: o, default_size: {min: 1, max: 56}}]",
-            "projects[0].default_size: autoscaling limit max 56",
-        ),
-        (
-            "organizations: [{id: o, plan: scale}]\nprojects: [{id: p, owner: o, default_size: {min: 4, max: 1}}]",
-            "projects[0].default_size: autoscaling limit min",
-        ),
-        ("users: [{id: u}]\nprojects: [{id: p, owner: u, default_size: {min: 8, max: 8}}]", "projects[0].default_size"),
-        (
-            "users: [{id: u}]\nprojects: [{id: p, owner: u, default_suspend_timeout_seconds: 9223372036854775807}]",
-            "projects[0].default_suspend_timeout_seconds",
-        ),
-        ("organizations: [{id: Org_1, plan: free}]", "organizations[0].id"),
-        ("users: [{id: u}]\nprojects: [{id: p, owner: u, branches: [{id: b/c}]}]", "projects[0].branches[0].id"),
-        (
-            "users: [{id: u}]
+/// Each wrong world file with the place that the program names.
+const WRONG_WORLDS: [(&str, &str); 15] = [
+    ("projects: [{id: p, owner: nobody}]", "projects[0].owner"),
+    ("projects: [{id: p, owner: o, color: red}]", "projects[0].color"),
+    ("organizations: [{id: o, plan: free, members: [{user: u, role: admin}]}]", "organizations[0].members[0].user"),
+    ("users: [{id: u}]\nkeys: [{type: project, owner: u, name: k}]", "keys[0].project"),
+    (
+        "users: [{id: u}]\nprojects: [{id: p, owner: u, branches: [{id: b}], computes: [{id: old, branch: b}]}]",
+        "projects[0].computes[0]",
+    ),
+    ("organizations: [{id: o, plan: free}]\nkeys: [{type: organization, owner: o, name: k}]", "keys[0].owner"),
+    (
+        "users: [{id: u}]\nprojects: [{id: p, owner: u, branches: [{id: b, parent: c}]}]",
+        "projects[0].branches[0].parent",
+    ),
+    (
+        "users: [{id: u}]\nprojects: [{id: p, owner: u, branches: [{id: b}], computes: [{branch: c}]}]",
+        "projects[0].computes[0]",
+    ),
+    (
+        "organizations: [{id: o, plan: scale}]\nprojects: [{id: p, owner: o, default_size: {min: 1, max: 56}}]",
+        "projects[0].default_size: autoscaling limit max 56",
+    ),
+    (
+        "organizations: [{id: o, plan: scale}]\nprojects: [{id: p, owner: o, default_size: {min: 4, max: 1}}]",
+        "projects[0].default_size: autoscaling limit min",
+    ),
+    ("users: [{id: u}]\nprojects: [{id: p, owner: u, default_size: {min: 8, max: 8}}]", "projects[0].default_size"),
+    (
+        "users: [{id: u}]\nprojects: [{id: p, owner: u, default_suspend_timeout_seconds: 9223372036854775807}]",
+        "projects[0].default_suspend_timeout_seconds",
+    ),
+    ("organizations: [{id: Org_1, plan: free}]", "organizations[0].id"),
+    ("users: [{id: u}]\nprojects: [{id: p, owner: u, branches: [{id: b/c}]}]", "projects[0].branches[0].id"),
+    (
+        "users: [{id: u}]
 projects:
   - {id: p, owner: u, branches: [{id: b}], computes: [{id: ep-1, branch: b}]}
   - {id: q, owner: u, branches: [{id: b}], computes: [{id: ep-2, branch: b}, {id: ep-1, branch: b, type: read_only}]}",
-            "projects[1].computes[1].id",
-        ),
-    ];
-    for (yaml, place) in cases {
+        "projects[1].computes[1].id",
+    ),
+];
+
+#[test]
+fn the_program_reports_where_a_world_file_is_wrong() {
+    let directory = tempfile::tempdir().unwrap();
+    let world = directory.path().join("world.yaml");
+    for (yaml, place) in WRONG_WORLDS {
         std::fs::write(&world, yaml).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane-simulator"));
         command

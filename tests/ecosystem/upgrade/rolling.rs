@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::Version;
 use super::site::{Operator, Site};
-use crate::recorded::{BEFORE, Call, Object, Platform, by_object, objects, says};
+use crate::recorded::{BEFORE, Call, Object, Platform, Seen, by_object, objects, says};
 use crate::support::{PATIENCE, wait_for};
 
 const FLAGS: [&str; 1] = ["--leader-elect"];
@@ -246,7 +246,12 @@ fn nothing_twice(site: &Site, before: &Platform, all: &[Object], since: u64, end
         .into_iter()
         .map(|(method, path, _)| (method, path))
         .collect();
-    let calls = by_object(&changes_of(&asked, before, &after), (before, &after), all).unwrap();
+    let changes = changes_of(&asked, before, &after);
+    let seen = Seen {
+        before,
+        after: &after,
+    };
+    let calls = by_object(&changes, seen, all).unwrap();
     for object in all {
         let made = calls.get(&object.name).cloned().unwrap_or_default();
         let count = |call: Call| made.iter().filter(|one| **one == call).count();

@@ -40,14 +40,14 @@ impl KindVisitor for One<'_> {
         self.end = match passed {
             Poll::Pending => End::Died,
             Poll::Ready(Err(error)) => {
-                let told = poll(report_refused_request::<K, Process>(
+                let reported = poll(report_refused_request::<K, Process>(
                     self.process,
                     &object,
                     &error,
                 ));
                 self.process.state().pass_failed(&uid(object.as_ref()));
                 self.process.simulation.lock().ledger.note_refused(error);
-                if told.is_ready() {
+                if reported.is_ready() {
                     End::Again
                 } else {
                     End::Died

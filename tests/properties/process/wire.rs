@@ -25,7 +25,7 @@ impl Transport for Wire {
         let arrived = {
             let mut simulation = self.0.lock();
             let (sent, token) = (translated(&request, simulation.now), bearer(&request));
-            simulation.note_sent(platform, (&sent, token));
+            simulation.note_sent(platform, &sent, token);
             sent.bearer(platform.received(token))
         };
         let now = |simulation: &mut Simulation| {
@@ -38,9 +38,8 @@ impl Transport for Wire {
             let answer = http::Response::builder().status(status).body(body).unwrap();
             Ok(reqwest::Response::from(answer))
         };
-        let late = |simulation: &mut Simulation, after| {
-            simulation.post((platform, arrived.clone()), after)
-        };
+        let late =
+            |simulation: &mut Simulation, after| simulation.post(platform, arrived.clone(), after);
         let name = || platform.named(&format!("{:?} {}", arrived.method, arrived.path));
         match self.0.effect(name, now, late).await {
             Ok(response) => answer(

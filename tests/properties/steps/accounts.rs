@@ -48,7 +48,7 @@ impl Run<'_> {
         let account = Access::Account.resource();
         let now = self.now().to_string();
         self.annotate(&account, names::RECONCILE, &now);
-        self.go_on(60).unwrap();
+        self.run_for(60).unwrap();
         self.condition(&account, "Ready")
     }
 }
@@ -69,7 +69,7 @@ fn credentials_are_protected_as_long_as_one_account_uses_them() {
         spec["accountRef"]["name"] = json!(account);
         run.apply(&compute(number), &spec);
     }
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     let protected = vec![names::CREDENTIAL_FINALIZER.to_owned()];
     for (number, account, after) in [
         (0, prod, (protected.clone(), 1)),
@@ -82,7 +82,7 @@ fn credentials_are_protected_as_long_as_one_account_uses_them() {
             (protected.clone(), 1)
         );
         run.delete_now(&compute(number));
-        run.go_on(300).unwrap();
+        run.run_for(300).unwrap();
         assert!(!run.is_there(&compute(number)));
         assert_eq!(run.finalizers_of(&account), Vec::<String>::new());
         assert_eq!((run.finalizers_of_secret(), run.changes_of_secret()), after);
@@ -115,7 +115,7 @@ fn operators_that_share_an_account_leave_each_other_their_finalizers() {
     }
     run.process = Some(Process::new(&run.simulation, 30).confined_to(&namespaces[0]));
     run.declare();
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     assert_eq!(
         run.finalizers_of(&account),
         [theirs.account.clone(), ours.account]
@@ -126,7 +126,7 @@ fn operators_that_share_an_account_leave_each_other_their_finalizers() {
     );
     run.delete_now(&compute(0));
     run.delete_now(&account);
-    run.go_on(300).unwrap();
+    run.run_for(300).unwrap();
     assert!(!run.is_there(&compute(0)));
     assert_eq!(
         (run.finalizers_of(&account), run.finalizers_of_secret()),
@@ -171,7 +171,7 @@ fn an_account_shows_whether_the_platform_keeps_names() {
             ..history.clone()
         };
         let mut run = Run::begin(&history).unwrap();
-        run.go_on(60).unwrap();
+        run.run_for(60).unwrap();
         run.checked();
         let capabilities = run.status_of(&history.account.resource())["capabilities"].clone();
         assert_eq!(

@@ -24,11 +24,11 @@ impl Run<'_> {
 /// Runs until the declared resources are ready, then clears the ledger.
 pub(super) fn settled(history: &History, seconds: u16) -> Run<'_> {
     let mut run = Run::begin(history).unwrap();
-    run.go_on(seconds).unwrap();
+    run.run_for(seconds).unwrap();
     {
         let mut simulation = run.simulation.lock();
         simulation.ledger.calls.clear();
-        simulation.ledger.told.clear();
+        simulation.ledger.events.clear();
     }
     run
 }
@@ -39,7 +39,7 @@ fn a_restart_is_made_with_a_change_that_interrupts_anyway() {
     let mut run = settled(&history, 60);
     let spec = json!({"size": {"fixed": 2}, "restartToken": "t1"});
     assert_eq!(
-        run.told_after(300, |run| run.apply(&compute(0), &spec)),
+        run.events_after(300, |run| run.apply(&compute(0), &spec)),
         [CHANGED]
     );
     assert_eq!((run.calls("Patch", "Compute"), run.restarts()), (1, 0));
@@ -49,7 +49,7 @@ fn a_restart_is_made_with_a_change_that_interrupts_anyway() {
 fn a_list_from_before_a_change_says_nothing_of_it() {
     let history = history(&[replica()], false);
     let unreachable = "r0 PlatformUnreachable: The platform failed (500): no";
-    for (spec, told) in [
+    for (spec, reported) in [
         (json!({"size": {"fixed": 2}}), Some(CHANGED)),
         (json!({"restartToken": "t1"}), None),
         (
@@ -59,9 +59,9 @@ fn a_list_from_before_a_change_says_nothing_of_it() {
     ] {
         let mut run = settled(&history, 60);
         run.inject(LIST, Times::Always, Injected::Fault(Fault::Refused(500)));
-        let expected: Vec<&str> = told.into_iter().chain([unreachable]).collect();
+        let expected: Vec<&str> = reported.into_iter().chain([unreachable]).collect();
         assert_eq!(
-            run.told_after(5, |run| run.apply(&compute(0), &spec)),
+            run.events_after(5, |run| run.apply(&compute(0), &spec)),
             expected
         );
         // An answer alone does not complete a restart.
@@ -72,7 +72,7 @@ fn a_list_from_before_a_change_says_nothing_of_it() {
             "{spec}"
         );
         run.without_injected_faults();
-        run.go_on(120).unwrap();
+        run.run_for(120).unwrap();
         assert_eq!(run.record(0).restart.unwrap().calling, None, "{spec}");
         assert_eq!(run.calls("Patch", "Compute") + run.restarts(), 1, "{spec}");
     }
@@ -86,7 +86,7 @@ fn a_restart_is_recorded_in_the_status_alone() {
     let mut run = settled(&history, 60);
     let before = run.simulation.lock().ledger.writes.len();
     run.happen(&Event::Restart(0, 1));
-    run.go_on(120).unwrap();
+    run.run_for(120).unwrap();
     let writes = run.simulation.lock().ledger.writes[before..].to_vec();
     let kinds: Vec<&str> = writes
         .iter()
@@ -115,7 +115,7 @@ fn a_restart_whose_answer_is_lost_is_not_made_again() {
         Injected::Fault(Fault::Silence(Carried::Now)),
     );
     run.happen(&Event::Restart(0, 1));
-    run.go_on(300).unwrap();
+    run.run_for(300).unwrap();
     assert_eq!(run.restarts(), 1);
     assert_eq!(run.record(0).restart.unwrap().calling, None);
     assert!(
@@ -129,14 +129,14 @@ fn a_compute_that_is_idle_is_not_woken_for_a_restart() {
     let history = history(&[replica()], false);
     let mut run = settled(&history, 900);
     run.happen(&Event::Restart(0, 1));
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     let status = |run: &mut Run| run.in_console(|world, _| world.console_computes(None)[0].status);
     assert_eq!(status(&mut run), "Idle");
     run.in_console(|world, now| {
         let id = world.console_computes(None)[0].id.clone();
         world.console_activity(&id, None, now).unwrap();
     });
-    assert_eq!(run.told_after(120, |_| ()), Vec::<String>::new());
+    assert_eq!(run.events_after(120, |_| ()), Vec::<String>::new());
     assert_eq!((status(&mut run), run.restarts()), ("Active", 0));
 }
 
@@ -145,16 +145,16 @@ fn a_compute_that_is_idle_is_not_woken_for_a_restart() {
 fn whatever_comes_slowly_is_done_all_the_same() {
     let history = history(&[replica()], true);
     let mut run = Run::prepared(&history);
-    run.go_on(5).unwrap();
+    run.run_for(5).unwrap();
     run.inject("read of Secret to-r0", Times::Always, Injected::Slow(9));
     run.inject("read of Secret ci", Times::Always, Injected::Slow(9));
     run.inject("patch of *", Times::Always, Injected::Slow(25));
     run.declare();
-    let told = run.told_after(600, |run| {
+    let reported = run.events_after(600, |run| {
         run.apply(&compute(0), &json!({"scaleToZero": {"never": true}}))
     });
     assert_eq!(
-        told,
+        reported,
         [
             "ci KeyCreated: Created key NAME (ID)",
             "r0 Created: Created compute ID on branch b0"
@@ -162,13 +162,13 @@ fn whatever_comes_slowly_is_done_all_the_same() {
     );
     run.inject(ADMISSION, Times::Always, Injected::Slow(9));
     assert_eq!(
-        run.told_after(600, |run| run.happen(&Event::Restart(0, 1))),
+        run.events_after(600, |run| run.happen(&Event::Restart(0, 1))),
         [RESTARTED]
     );
     let spec = json!({"size": {"fixed": 2}, "restartToken": "t2"});
     // All in one pass, however long it takes.
     assert_eq!(
-        run.told_after(5, |run| run.apply(&compute(0), &spec)),
+        run.events_after(5, |run| run.apply(&compute(0), &spec)),
         [CHANGED]
     );
 }
@@ -190,10 +190,10 @@ fn an_operation_that_fails_later_is_asked_for_and_shown() {
         );
     });
     run.declare();
-    run.go_on(5).unwrap();
+    run.run_for(5).unwrap();
     let failures = |run: &Run| run.status_of(&compute(0))["lastOperation"]["failures"].clone();
     assert_eq!(failures(&run), Value::Null);
-    run.go_on(600).unwrap();
+    run.run_for(600).unwrap();
     assert_eq!(failures(&run), json!(3));
     let synced = run.condition(&compute(0), "Synced");
     assert!(synced.starts_with("OperationFailed: "), "{synced}");
@@ -207,15 +207,15 @@ fn a_setting_that_is_never_shown_is_not_sent_by_each_process() {
     };
     let mut run = settled(&history, 60);
     run.apply(&compute(0), &json!({"scaleToZero": {"after": "10m"}}));
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     let before = run.simulation.lock().ledger.writes.clone();
     for _ in 0..5 {
         run.kill();
-        run.go_on(30).unwrap();
+        run.run_for(30).unwrap();
     }
     assert_eq!(run.simulation.lock().ledger.writes, before);
     assert_eq!(run.calls("Patch", "Compute"), 1);
-    run.go_on(100).unwrap();
+    run.run_for(100).unwrap();
     assert_eq!(run.calls("Patch", "Compute"), 2, "after five minutes");
 }
 
@@ -225,7 +225,7 @@ fn a_platform_that_is_spelled_differently_is_the_same() {
     let mut run = settled(&history, 60);
     let spelled = "https://PLATFORM.example:443/api/v2/";
     run.apply(&Access::Account.resource(), &json!({"baseURL": spelled}));
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     assert_eq!(
         run.record(0).binding.unwrap().platform.as_deref(),
         Some(BASE_URL)
@@ -236,7 +236,7 @@ fn a_platform_that_is_spelled_differently_is_the_same() {
     );
     let before = run.simulation.lock().ledger.writes.len();
     run.annotate(&compute(0), names::RECONCILE, "now");
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     let written = run.simulation.lock().ledger.writes[before..].to_vec();
     // Only the status is written: it records the handled request.
     assert_eq!(written.len(), 1, "{written:#?}");

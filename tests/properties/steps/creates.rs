@@ -23,10 +23,10 @@ fn the_process_that_follows_finds_what_was_created() {
     let mut run = Run::prepared(&history);
     let dies = || Injected::Fault(Fault::Dies(Carried::Now));
     run.inject(CREATE, Times::Once, dies());
-    assert_eq!(run.told_after(120, Run::declare), [FOUND]);
+    assert_eq!(run.events_after(120, Run::declare), [FOUND]);
     run.inject(CREATE, Times::Once, dies());
     assert_eq!(
-        run.told_after(300, |run| run.happen(&Event::ComputeRemoved(0))),
+        run.events_after(300, |run| run.happen(&Event::ComputeRemoved(0))),
         [MISSING, FOUND]
     );
     assert_eq!(run.simulation.lock().made_for(&compute(0)).len(), 1);
@@ -45,27 +45,31 @@ fn what_an_unanswered_create_makes_late_is_reported_for_a_day() {
             Times::Once,
             Injected::Fault(Fault::Silence(carried)),
         );
-        let told = run.told_after(130, Run::declare);
-        assert_eq!(told.last().map(String::as_str), Some(CREATED), "{told:?}");
+        let reported = run.events_after(130, Run::declare);
+        assert_eq!(
+            reported.last().map(String::as_str),
+            Some(CREATED),
+            "{reported:?}"
+        );
         assert_eq!(
             (run.record(0).intent, run.record(0).unanswered.len()),
             (None, 1)
         );
-        let told = run.told_after(60, |_| ());
-        let reported = told
+        let reported = run.events_after(60, |_| ());
+        let reported = reported
             .iter()
             .filter(|text| text.starts_with("r0 StrayCompute: "))
             .count();
-        assert_eq!(reported, strays, "{told:?}");
+        assert_eq!(reported, strays, "{reported:?}");
         run.simulation.lock().advance(25 * AN_HOUR);
-        run.go_on(60).unwrap();
+        run.run_for(60).unwrap();
         // No record is dropped while there is something to report.
         assert_eq!(run.record(0).unanswered.len(), strays);
     }
 }
 
 #[test]
-fn what_a_repeated_create_makes_besides_is_deleted_when_nobody_has_used_it_for_a_day() {
+fn duplicates_of_a_repeated_create_are_deleted_after_a_day_without_use() {
     let history = history(&[replica()], false);
     let mut run = Run::prepared(&history);
     // An existing compute shows that the platform has names.
@@ -74,7 +78,7 @@ fn what_a_repeated_create_makes_besides_is_deleted_when_nobody_has_used_it_for_a
     // A disabled compute does not start. Here, every started compute counts as used.
     spec["disabled"] = json!(true);
     run.inject(CREATE, Times::Once, Injected::Fault(Fault::Repeated));
-    run.told_after(120, |run| run.apply(&compute(0), &spec));
+    run.events_after(120, |run| run.apply(&compute(0), &spec));
     let made = |run: &Run| run.simulation.lock().made_for(&compute(0));
     assert_eq!(made(&run).len(), 2);
     assert!(
@@ -83,18 +87,18 @@ fn what_a_repeated_create_makes_besides_is_deleted_when_nobody_has_used_it_for_a
     );
     let own = run.record(0).binding.unwrap().id;
     run.apply(&compute(0), &json!({"disabled": false}));
-    run.go_on(300).unwrap();
+    run.run_for(300).unwrap();
     run.in_console(|world, now| world.console_activity(&own, None, now))
         .unwrap();
     run.simulation.lock().advance(23 * AN_HOUR);
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     assert_eq!(made(&run).len(), 2);
     run.simulation.lock().advance(2 * AN_HOUR);
-    let told = run.told_after(300, |_| ());
+    let reported = run.events_after(300, |_| ());
     let deleted = "r0 Deleted: Deleted compute ID, which a create of this resource had made besides, and nobody used";
     assert!(
-        told.iter().any(|text| text == deleted),
-        "{told:?} {}",
+        reported.iter().any(|text| text == deleted),
+        "{reported:?} {}",
         run.condition(&compute(0), "Synced")
     );
     assert_eq!((made(&run), run.record(0).twins.len()), (vec![own], 0));
@@ -102,19 +106,19 @@ fn what_a_repeated_create_makes_besides_is_deleted_when_nobody_has_used_it_for_a
 }
 
 #[test]
-fn what_a_repeated_create_makes_besides_is_deleted_with_its_resource() {
+fn duplicates_of_a_repeated_create_are_deleted_with_their_resource() {
     let history = history(&[replica()], false);
     let mut run = Run::prepared(&history);
     run.happen(&Event::ForeignCompute(0, true));
     run.inject(CREATE, Times::Once, Injected::Fault(Fault::Repeated));
-    run.told_after(120, Run::declare);
+    run.events_after(120, Run::declare);
     assert_eq!(run.simulation.lock().made_for(&compute(0)).len(), 2);
     assert!(
         run.condition(&compute(0), "Synced")
             .starts_with("StrayCompute: A create of this resource was carried out")
     );
     run.delete_now(&compute(0));
-    run.go_on(300).unwrap();
+    run.run_for(300).unwrap();
     assert!(!run.is_there(&compute(0)));
     assert_eq!(
         run.simulation.lock().made_for(&compute(0)),
@@ -130,7 +134,7 @@ fn a_compute_that_was_just_created_needs_no_restart() {
         |run: &mut Run, token: &str| run.apply(&compute(0), &json!({"restartToken": token}));
     run.declare();
     token(&mut run, "t0");
-    assert_eq!(run.told_after(60, |_| ()), [CREATED]);
+    assert_eq!(run.events_after(60, |_| ()), [CREATED]);
     let record = run.record(0);
     assert_eq!(
         (record.intent, record.restart.map(|restart| restart.token)),
@@ -141,7 +145,7 @@ fn a_compute_that_was_just_created_needs_no_restart() {
         token(run, "t1");
     };
     let recreated = "r0 Recreated: Compute ID no longer exists. Created compute ID on branch b0. Its host is another one";
-    assert_eq!(run.told_after(300, removed), [MISSING, recreated]);
+    assert_eq!(run.events_after(300, removed), [MISSING, recreated]);
 }
 
 #[test]
@@ -150,16 +154,16 @@ fn a_create_waits_for_its_place_in_the_budget_and_then_for_a_new_list() {
     let mut run = Run::prepared(&history);
     run.inject(ADMISSION, Times::Always, Injected::Slow(40));
     let begun = run.now();
-    assert_eq!(run.told_after(120, Run::declare), [CREATED]);
+    assert_eq!(run.events_after(120, Run::declare), [CREATED]);
     let created = run.record(0).binding.unwrap().at;
     assert!(created >= begun + Duration::from_secs(40), "{created}");
 
     // A list that is one minute old is too old for a create, even with a place in the budget.
     let mut run = Run::prepared(&history);
     run.inject("read of Secret to-r0", Times::Always, Injected::Slow(70));
-    assert_eq!(run.told_after(900, Run::declare), Vec::<String>::new());
+    assert_eq!(run.events_after(900, Run::declare), Vec::<String>::new());
     run.without_injected_faults();
-    assert_eq!(run.told_after(60, |_| ()), [CREATED]);
+    assert_eq!(run.events_after(60, |_| ()), [CREATED]);
 }
 
 /// After some time without a call, a successor concludes that nothing was created.
@@ -173,14 +177,14 @@ fn a_call_that_is_recorded_late_or_not_at_all_is_not_made() {
         let mut run = Run::prepared(&history);
         run.inject("status of Compute r0", Times::Always, snag);
         run.declare();
-        run.go_on(600).unwrap();
+        run.run_for(600).unwrap();
         assert!(run.in_console(|world, _| world.console_computes(None).is_empty()));
         run.without_injected_faults();
-        run.go_on(120).unwrap();
-        let told = run.simulation.lock().ledger.writes.join(" ");
+        run.run_for(120).unwrap();
+        let reported = run.simulation.lock().ledger.writes.join(" ");
         assert!(
-            told.contains("CallNotRecorded") && told.contains(why),
-            "{told}"
+            reported.contains("CallNotRecorded") && reported.contains(why),
+            "{reported}"
         );
         assert!(
             run.condition(&compute(0), "Ready")
@@ -207,7 +211,7 @@ fn whose_compute_is_only_observed_is_deleted_at_once() {
     let mut spec = observer.spec(&compute(0)).unwrap();
     spec["management"] = json!("Observe");
     assert_eq!(
-        run.told_after(60, |run| run.apply(&compute(0), &spec)),
+        run.events_after(60, |run| run.apply(&compute(0), &spec)),
         ["r0 Linked: Observing compute ID"]
     );
     assert_eq!(run.finalizers_of(&compute(0)), Vec::<String>::new());
@@ -218,11 +222,11 @@ fn whose_compute_is_only_observed_is_deleted_at_once() {
 /// In order: the finalizer, the intent, the call, the binding, the connection Secret, the copy of
 /// the record. Progress is reported only with writes that happen anyway.
 #[test]
-fn a_create_is_recorded_with_four_writes_and_told_state_by_state() {
+fn a_create_takes_four_writes_and_reports_each_state() {
     let history = history(&[replica(), replica()], false);
     let mut run = Run::prepared(&history);
     run.declare();
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     let writes = run.simulation.lock().ledger.writes.clone();
     let of = |name: &str| {
         let resource = format!("(\"Compute\", \"{name}\")");
@@ -233,12 +237,12 @@ fn a_create_is_recorded_with_four_writes_and_told_state_by_state() {
             "is starting",
             "can be used",
         ];
-        let told = |write: &str| states.into_iter().find(|state| write.contains(state));
+        let reported = |write: &str| states.into_iter().find(|state| write.contains(state));
         about
-            .map(|write| told(write).unwrap_or_else(|| write.split(' ').next().unwrap()))
+            .map(|write| reported(write).unwrap_or_else(|| write.split(' ').next().unwrap()))
             .collect::<Vec<_>>()
     };
-    let told = [
+    let reported = [
         "Patch",
         "is being created",
         "Post",
@@ -249,7 +253,7 @@ fn a_create_is_recorded_with_four_writes_and_told_state_by_state() {
     ];
     assert_eq!(
         (of("r0"), of("r1")),
-        (told.to_vec(), told.to_vec()),
+        (reported.to_vec(), reported.to_vec()),
         "the first one's is resolved when the second one looks"
     );
 }

@@ -42,23 +42,23 @@ fn no_key_is_created_whose_secret_would_be_denied() {
     run.inject(DRY_RUN, Times::Always, Injected::Fault(Fault::Denied));
     let denied = "Secret ci could not be written: a policy denies it";
     assert_eq!(
-        run.told_after(600, Run::declare),
+        run.events_after(600, Run::declare),
         [format!("ci SecretNotWritten: {denied}")]
     );
     assert_eq!((run.live_keys(), run.calls("Post", "ProjectKey")), (0, 0));
     run.without_injected_faults();
-    assert_eq!(run.told_after(120, |_| ()), [CREATED]);
+    assert_eq!(run.events_after(120, |_| ()), [CREATED]);
 }
 
 #[test]
 fn the_secret_of_a_backup_is_adopted_with_its_key() {
     let history = history(&[], true);
     let mut run = Run::begin(&history).unwrap();
-    run.go_on(60).unwrap();
-    run.told();
+    run.run_for(60).unwrap();
+    run.take_events();
     let adopted = "ci Linked: Adopted Secret ci, which holds key NAME";
     assert_eq!(
-        run.told_after(120, |run| run.happen(&Event::Rebuild)),
+        run.events_after(120, |run| run.happen(&Event::Rebuild)),
         [adopted]
     );
     assert_eq!(run.live_keys(), 1);
@@ -73,12 +73,13 @@ fn a_key_that_people_have_revoked_is_forgotten_and_the_others_are_kept() {
         Times::Once,
         Injected::Fault(Fault::Silence(Carried::Now)),
     );
-    let told = run.told_after(120, Run::declare);
+    let reported = run.events_after(120, Run::declare);
     assert!(
-        told.iter()
+        reported
+            .iter()
             .any(|text| text
                 .starts_with("ci KeyLeft: dbplane never received the secret of key NAME")),
-        "{told:?}"
+        "{reported:?}"
     );
     let lost = |run: &Run| {
         run.status_of(&key())["lostKeys"]
@@ -88,9 +89,9 @@ fn a_key_that_people_have_revoked_is_forgotten_and_the_others_are_kept() {
     assert_eq!((lost(&run), run.live_keys()), (1, 2));
     assert_eq!(run.simulation.lock().ledger.keys_counted, [KeyChange::Lost]);
     let current = run.key_record().records.current;
-    let told = run.told_after(60, |run| run.annotate(&key(), names::REVOKED_KEYS, "all"));
+    let reported = run.events_after(60, |run| run.annotate(&key(), names::REVOKED_KEYS, "all"));
     assert_eq!(
-        told,
+        reported,
         [
             "ci KeyForgotten: Considered revoked, because of the annotation dbplane.dev/revoked-keys: NAME"
         ]
@@ -113,7 +114,7 @@ fn a_lost_key_is_acknowledged_by_its_name_alone() {
         Injected::Fault(Fault::Silence(Carried::Now)),
     );
     run.declare();
-    run.go_on(300).unwrap();
+    run.run_for(300).unwrap();
     let lost = |run: &Run| -> Vec<String> {
         let keys = run.status_of(&key())["lostKeys"]
             .as_array()
@@ -129,13 +130,13 @@ fn a_lost_key_is_acknowledged_by_its_name_alone() {
             .starts_with("RevocationUnsupported")
     );
     run.annotate(&key(), names::REVOKED_KEYS, &first);
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     assert_eq!(
         (lost(&run), &run.status_of(&key())["acknowledgedKeys"]),
         (vec![second.clone()], &json!([first]))
     );
     run.annotate(&key(), names::REVOKED_KEYS, &second);
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     assert_eq!(lost(&run), Vec::<String>::new());
     assert!(run.condition(&key(), "Synced").starts_with("InSync"));
 }
@@ -158,7 +159,7 @@ fn a_lost_key_that_people_have_revoked_leaves_the_list_by_itself() {
             Injected::Fault(Fault::Refused(status)),
         );
         run.declare();
-        run.go_on(600).unwrap();
+        run.run_for(600).unwrap();
         assert_eq!(
             run.status_of(&key())["lostKeys"].as_array().map(Vec::len),
             Some(1),
@@ -168,7 +169,7 @@ fn a_lost_key_that_people_have_revoked_leaves_the_list_by_itself() {
         if !stays {
             run.without_injected_faults();
         }
-        run.go_on(3600).unwrap();
+        run.run_for(3600).unwrap();
         assert_eq!(
             (run.status_of(&key()).get("lostKeys"), run.live_keys()),
             (None, 1),
@@ -186,7 +187,7 @@ fn a_creation_that_nobody_carried_out_is_made_again() {
         Times::Once,
         Injected::Fault(Fault::Silence(Carried::Never)),
     );
-    assert_eq!(run.told_after(300, Run::declare), [CREATED]);
+    assert_eq!(run.events_after(300, Run::declare), [CREATED]);
     assert_eq!(run.live_keys(), 1);
 }
 
@@ -194,10 +195,10 @@ fn a_creation_that_nobody_carried_out_is_made_again() {
 fn what_is_declared_of_the_secret_is_written_without_another_key() {
     let history = history(&[], true);
     let mut run = Run::begin(&history).unwrap();
-    run.told();
+    run.take_events();
     let spec = json!({"secret": {"labels": {"team": "shop"}}});
     assert_eq!(
-        run.told_after(60, |run| run.apply(&key(), &spec)),
+        run.events_after(60, |run| run.apply(&key(), &spec)),
         Vec::<String>::new()
     );
     let labels = run.simulation.lock().cluster.secrets["ci"]
@@ -218,7 +219,7 @@ fn who_wakes_up_with_a_key_that_was_given_up_has_it_revoked() {
     let mut run = Run::prepared(&history);
     run.inject(WRITE, Times::Always, Injected::Fault(Fault::Refused(500)));
     run.declare();
-    run.go_on(5).unwrap();
+    run.run_for(5).unwrap();
     let frozen = run.process.take();
     assert_eq!(
         (
@@ -228,13 +229,13 @@ fn who_wakes_up_with_a_key_that_was_given_up_has_it_revoked() {
         (1, 1)
     );
     run.without_injected_faults();
-    run.told();
-    let told = run.told_after(300, |_| ());
-    assert_eq!(told, ["ci KeyRevoked: Revoked key NAME (ID)", CREATED]);
+    run.take_events();
+    let reported = run.events_after(300, |_| ());
+    assert_eq!(reported, ["ci KeyRevoked: Revoked key NAME (ID)", CREATED]);
     let current = run.key_record();
     run.process = frozen;
-    let told = run.told_after(300, |_| ());
-    assert_eq!(told, ["ci KeyRevoked: Revoked key NAME (ID)"]);
+    let reported = run.events_after(300, |_| ());
+    assert_eq!(reported, ["ci KeyRevoked: Revoked key NAME (ID)"]);
     assert_eq!(
         run.process.as_ref().unwrap().unsaved_keys(),
         Vec::<String>::new()
@@ -250,13 +251,13 @@ fn a_key_that_reached_no_secret_can_still_be_asked() {
     let mut run = Run::prepared(&history);
     run.inject(WRITE, Times::Always, Injected::Fault(Fault::Denied));
     run.declare();
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     assert_eq!(run.live_keys(), 1);
     run.delete_now(&key());
-    run.go_on(120).unwrap();
+    run.run_for(120).unwrap();
     assert!(run.is_there(&key()));
     run.happen(&Event::KeyRevoked);
-    run.go_on(120).unwrap();
+    run.run_for(120).unwrap();
     assert!(!run.is_there(&key()), "{}", run.condition(&key(), "Ready"));
 }
 
@@ -276,11 +277,11 @@ fn another_key_than_the_one_in_use_is_not_asked() {
     let mut run = Run::begin(&history).unwrap();
     keep(&mut run, "older");
     run.happen(&Event::SecretRemoved);
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     keep(&mut run, "newer");
     let created = run.key_record().records.current.unwrap().at;
-    run.go_on_until(created + CHECK, CHECK).unwrap();
-    run.told();
+    run.run_until(created + CHECK, CHECK).unwrap();
+    run.take_events();
     // The first reads come before the check, while passes find that the platform lists no keys.
     let reads: [fn(&mut Simulation); 4] = [
         |_| (),
@@ -296,7 +297,7 @@ fn another_key_than_the_one_in_use_is_not_asked() {
         );
     }
     let asked = |run: &Run| run.simulation.lock().injector.is_empty();
-    assert_eq!(run.told_after(5, |_| ()), Vec::<String>::new());
+    assert_eq!(run.events_after(5, |_| ()), Vec::<String>::new());
     assert!(asked(&run), "the key was not to be asked");
     assert_eq!(
         run.condition(&key(), "Ready"),

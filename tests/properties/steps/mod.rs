@@ -1,5 +1,5 @@
 //! Steps under adverse conditions: lost, refused or slow requests, and concurrent changes by
-//! others. They are as fast as `told`, so that `make mutants` can judge each change of a step with
+//! others. They are as fast as `reports`, so that `make mutants` can judge each change of a step with
 //! both.
 
 mod accounts;

@@ -20,10 +20,10 @@ fn denied() -> Injected {
 impl Run<'_> {
     fn assert_stalled(&self, resource: &Resource, what: &str) {
         let stalled = self.condition(resource, "Stalled");
-        let told =
+        let reported =
             format!("the API server refuses what dbplane asks of the API server: {what}: {DENIED}");
         assert!(
-            stalled.starts_with("RequestRefused: ") && stalled.contains(&told),
+            stalled.starts_with("RequestRefused: ") && stalled.contains(&reported),
             "{resource:?}: {stalled}"
         );
         assert_eq!(
@@ -35,7 +35,7 @@ impl Run<'_> {
 }
 
 #[test]
-fn a_finalizer_that_is_refused_is_told_and_nothing_is_created_without_it() {
+fn a_refused_finalizer_is_reported_and_nothing_is_created_without_it() {
     let history = history(&[replica()], true);
     for (at, resource, what) in [
         ("patch of Compute r0", compute(0), "the finalizer"),
@@ -54,19 +54,19 @@ fn a_finalizer_that_is_refused_is_told_and_nothing_is_created_without_it() {
         let mut run = Run::prepared(&history);
         run.inject(at, Times::Always, denied());
         run.declare();
-        run.go_on(300).unwrap();
+        run.run_for(300).unwrap();
         run.assert_stalled(&resource, what);
-        let told = run
-            .told()
+        let reported = run
+            .take_events()
             .into_iter()
-            .filter(|told| told.contains("RequestRefused"))
+            .filter(|reported| reported.contains("RequestRefused"))
             .count();
         assert!(
-            (1..=6).contains(&told),
-            "{at}: told {told} times in 5 minutes"
+            (1..=6).contains(&reported),
+            "{at}: reported {reported} times in 5 minutes"
         );
         run.without_injected_faults();
-        run.go_on(300).unwrap();
+        run.run_for(300).unwrap();
         for resource in [compute(0), key(), Access::Account.resource()] {
             assert!(
                 run.condition(&resource, "Ready").starts_with("Available: "),
@@ -83,22 +83,22 @@ fn a_finalizer_that_is_refused_is_told_and_nothing_is_created_without_it() {
 
 /// For example, annotations have a size limit, and the copy of the record may exceed it.
 #[test]
-fn a_copy_that_is_refused_is_told_beside_everything_else() {
+fn a_refused_copy_is_reported_with_everything_else() {
     let history = history(&[replica()], false);
     let mut run = Run::begin(&history).unwrap();
-    run.go_on(60).unwrap();
-    run.told();
+    run.run_for(60).unwrap();
+    run.take_events();
     run.simulation.lock().cluster.edit(
         &compute(0),
         &json!({"metadata": {"annotations": {RECORD: null}}}),
     );
     run.inject("patch of Compute r0", Times::Always, denied());
-    let told = run.told_after(600, |_| ());
-    assert_eq!(told.len(), 1, "{told:?}");
+    let reported = run.events_after(600, |_| ());
+    assert_eq!(reported.len(), 1, "{reported:?}");
     assert!(
-        told[0]
+        reported[0]
             .contains("RequestRefused: The API server refuses the annotation dbplane.dev/record"),
-        "{told:?}"
+        "{reported:?}"
     );
     assert!(
         run.condition(&compute(0), "RequestRefused")
@@ -110,7 +110,7 @@ fn a_copy_that_is_refused_is_told_beside_everything_else() {
     );
     assert_eq!(run.condition(&compute(0), "Stalled"), "");
     run.without_injected_faults();
-    run.go_on(120).unwrap();
+    run.run_for(120).unwrap();
     assert_eq!(run.condition(&compute(0), "RequestRefused"), "");
 }
 
@@ -118,24 +118,26 @@ fn a_copy_that_is_refused_is_told_beside_everything_else() {
 fn the_finalizer_is_written_again_although_the_copy_is_refused() {
     let history = history(&[replica()], false);
     let mut run = Run::begin(&history).unwrap();
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     run.simulation.lock().cluster.replace(&compute(0));
     // The first patch contains both, the second one only the finalizer.
     run.inject("patch of Compute r0", Times::Once, denied());
-    run.go_on(5).unwrap();
+    run.run_for(5).unwrap();
     assert_eq!(run.finalizers_of(&compute(0)), [FINALIZER]);
 }
 
 #[test]
-fn what_is_refused_with_the_status_is_told_by_an_event() {
+fn a_refused_status_is_reported_by_an_event() {
     let history = history(&[replica()], false);
     let mut run = Run::prepared(&history);
     run.inject("patch of Compute r0", Times::Always, denied());
     run.inject("status of Compute r0", Times::Always, denied());
-    let told = run.told_after(600, Run::declare);
-    let of_this = told
+    let reported = run.events_after(600, Run::declare);
+    let of_this = reported
         .iter()
-        .filter(|told| told.starts_with("r0 RequestRefused: ") && told.contains("the finalizer"))
+        .filter(|reported| {
+            reported.starts_with("r0 RequestRefused: ") && reported.contains("the finalizer")
+        })
         .count();
-    assert!((1..=11).contains(&of_this), "{told:?}");
+    assert!((1..=11).contains(&of_this), "{reported:?}");
 }

@@ -46,9 +46,9 @@ fn what_something_else_answers_is_no_restart() {
             let mut run = settled(&history, 60);
             run.inject(RESTART, Times::Once, Injected::Fault(answer));
             run.happen(&Event::Restart(0, 1));
-            run.go_on(30).unwrap();
+            run.run_for(30).unwrap();
             assert!(!is_completed(&run));
-            run.go_on(120).unwrap();
+            run.run_for(120).unwrap();
             assert_eq!(
                 (interruptions(&mut run), is_completed(&run)),
                 (1, true),
@@ -64,7 +64,7 @@ fn what_is_answered_in_vain_again_and_again_is_reported() {
     let mut run = settled(&history, 60);
     run.inject(RESTART, Times::Always, Injected::Fault(Fault::Page(200)));
     run.happen(&Event::Restart(0, 1));
-    run.go_on(150).unwrap();
+    run.run_for(150).unwrap();
     assert!(
         run.condition(&compute(0), "Ready")
             .starts_with("Available: ")
@@ -93,7 +93,7 @@ fn an_answer_that_cannot_be_recorded_at_once_still_counts() {
     };
     run.inject(RESTART, Times::Once, Injected::Meanwhile(refuse_status));
     run.happen(&Event::Restart(0, 1));
-    run.go_on(150).unwrap();
+    run.run_for(150).unwrap();
     assert_eq!(
         (interruptions(&mut run), is_completed(&run)),
         (1, true),
@@ -114,7 +114,7 @@ fn no_change_of_our_own_is_a_trace_of_a_restart() {
                 &compute(0),
                 &json!({"restartToken": "t1", "scaleToZero": {"after": "20m"}}),
             );
-            run.go_on(150).unwrap();
+            run.run_for(150).unwrap();
             assert_eq!(
                 (interruptions(&mut run), is_completed(&run)),
                 (1, true),
@@ -139,9 +139,9 @@ fn a_change_by_others_is_no_trace_of_a_restart() {
             Injected::Fault(Fault::Silence(Carried::Never)),
         );
         run.happen(&Event::Restart(0, 1));
-        run.go_on(2).unwrap();
+        run.run_for(2).unwrap();
         change_in_console(&mut run, &json!({"pooler_enabled": true}));
-        run.go_on(100).unwrap();
+        run.run_for(100).unwrap();
         assert_eq!(
             (interruptions(&mut run), is_completed(&run)),
             (made, made > 0),
@@ -155,7 +155,7 @@ fn a_change_by_others_is_no_trace_of_a_restart() {
         );
         // The compute has suspended, so its next connection starts it again: that completes the
         // restart.
-        run.go_on(900).unwrap();
+        run.run_for(900).unwrap();
         assert!(is_completed(&run));
         assert!(run.condition(&compute(0), "Synced").starts_with("InSync: "));
     }

@@ -49,8 +49,8 @@ fn a_key_that_people_ask_for_is_created_once_and_the_one_before_goes_after_an_ho
     let history = history(&[], true);
     let mut run = Run::begin(&history).unwrap();
     let before = run.held();
-    run.told();
-    assert_eq!(run.told_after(60, |run| run.request_key(1)), [CREATED]);
+    run.take_events();
+    assert_eq!(run.events_after(60, |run| run.request_key(1)), [CREATED]);
     assert_eq!(run.valid().len(), 2);
     assert_ne!(run.held(), before);
     assert_eq!(run.status_of(&key())["lastHandledRotate"], "r1");
@@ -58,14 +58,14 @@ fn a_key_that_people_ask_for_is_created_once_and_the_one_before_goes_after_an_ho
     // well.
     run.kill();
     assert_eq!(
-        run.told_after(60, |run| run.annotate(&key(), names::ROTATE, "r1")),
+        run.events_after(60, |run| run.annotate(&key(), names::ROTATE, "r1")),
         Vec::<String>::new()
     );
     assert_eq!(
-        run.told_after(60, |run| run.annotate(&key(), names::ROTATE, "")),
+        run.events_after(60, |run| run.annotate(&key(), names::ROTATE, "")),
         Vec::<String>::new()
     );
-    assert_eq!(run.told_after(3600, |_| ()), [REVOKED]);
+    assert_eq!(run.events_after(3600, |_| ()), [REVOKED]);
     assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
 }
 
@@ -84,11 +84,11 @@ fn a_new_key_that_the_platform_refuses_is_not_switched_to() {
     let history = history(&[], true);
     let mut run = Run::begin(&history).unwrap();
     let before = run.held();
-    run.told();
+    run.take_events();
     run.inject(LIST, Times::Always, Injected::Meanwhile(refuse));
-    let told = run.told_after(80, |run| run.request_key(1));
+    let reported = run.events_after(80, |run| run.request_key(1));
     let refused = "ci NewKeyRefused: The platform does not accept the new key NAME (ID) that it has created. Key NAME stays in use";
-    assert_eq!(told, [CREATED, refused, REVOKED]);
+    assert_eq!(reported, [CREATED, refused, REVOKED]);
     assert_eq!(
         (run.held(), run.valid()),
         (before, before.into_iter().collect())
@@ -104,13 +104,13 @@ fn a_new_key_that_the_platform_refuses_is_not_switched_to() {
     );
     // Retries back off up to one hour.
     let tries = run
-        .told_after(3600, |_| ())
+        .events_after(3600, |_| ())
         .iter()
-        .filter(|told| **told == CREATED)
+        .filter(|reported| **reported == CREATED)
         .count();
     assert!((2..=8).contains(&tries), "{tries}");
     run.without_injected_faults();
-    run.go_on(3700).unwrap();
+    run.run_for(3700).unwrap();
     assert_ne!(run.held(), before);
     assert_eq!(run.status_of(&key())["lastHandledRotate"], "r1");
 }
@@ -119,7 +119,7 @@ fn a_new_key_that_the_platform_refuses_is_not_switched_to() {
 fn a_new_key_that_was_not_tried_before_the_process_died_is_revoked_and_another_one_is_created() {
     let history = history(&[], true);
     let mut run = Run::begin(&history).unwrap();
-    run.told();
+    run.take_events();
     // The next request after the create is the check of the new key.
     let die: fn(&mut Simulation) = |simulation| {
         simulation.injector.set(
@@ -129,8 +129,8 @@ fn a_new_key_that_was_not_tried_before_the_process_died_is_revoked_and_another_o
         )
     };
     run.inject(CREATE_KEY, Times::Once, Injected::Meanwhile(die));
-    let told = run.told_after(300, |run| run.request_key(1));
-    assert_eq!(told, [REVOKED, CREATED]);
+    let reported = run.events_after(300, |run| run.request_key(1));
+    assert_eq!(reported, [REVOKED, CREATED]);
     assert_eq!(run.valid().len(), 2);
     assert_eq!(run.status_of(&key())["lastHandledRotate"], "r1");
 }
@@ -142,12 +142,12 @@ fn however_often_people_ask_the_number_of_keys_is_bounded() {
     run.inject(REVOKE, Times::Always, Injected::Fault(Fault::Refused(403)));
     for value in 0..20 {
         run.request_key(value);
-        run.go_on(600).unwrap();
+        run.run_for(600).unwrap();
         assert!(run.valid().len() < MOST_KEYS, "{:?}", run.valid());
     }
     assert_eq!(run.valid().len(), 4);
     run.without_injected_faults();
-    run.go_on(3600 * 3).unwrap();
+    run.run_for(3600 * 3).unwrap();
     assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
     assert_eq!(run.status_of(&key())["lastHandledRotate"], "r19");
 }
@@ -157,15 +157,15 @@ fn a_key_that_nobody_uses_any_more_is_revoked_before_the_deadline() {
     let history = history(&[], true);
     let mut run = Run::begin(&history).unwrap();
     run.apply(&key(), &json!({"rotation": rotation(2)}));
-    run.go_on(5).unwrap();
-    run.told();
+    run.run_for(5).unwrap();
+    run.take_events();
     assert_eq!(
-        run.told_after(3000, |run| run.happen(&Event::KeyRequested(1))),
+        run.events_after(3000, |run| run.happen(&Event::KeyRequested(1))),
         [CREATED]
     );
     assert_eq!(run.valid().len(), 2);
     assert_eq!(
-        run.told_after(2000, |_| ()),
+        run.events_after(2000, |_| ()),
         [REVOKED],
         "it was unused for an hour"
     );
@@ -177,16 +177,16 @@ fn a_key_that_is_used_is_kept_until_the_deadline() {
     let history = history(&[], true);
     let mut run = Run::begin(&history).unwrap();
     run.apply(&key(), &json!({"rotation": rotation(2)}));
-    run.go_on(5).unwrap();
-    run.told();
+    run.run_for(5).unwrap();
+    run.take_events();
     let before = run.entry("api-key").unwrap();
     run.happen(&Event::KeyRequested(1));
     for _ in 0..8 {
-        run.go_on(600).unwrap();
+        run.run_for(600).unwrap();
         run.call_with(&before);
     }
     assert_eq!(
-        (run.told(), run.valid().len()),
+        (run.take_events(), run.valid().len()),
         (vec![CREATED.to_owned()], 2)
     );
     let ready = run.condition(&key(), "Ready");
@@ -194,9 +194,12 @@ fn a_key_that_is_used_is_kept_until_the_deadline() {
         ready.contains("stays valid until it was not used for 1h"),
         "{ready}"
     );
-    let told = run.told_after(1200, |_| ());
+    let reported = run.events_after(1200, |_| ());
     let words = "ci KeyRevokedInUse: Revoked key NAME (ID). It may still be in use: spec.rotation.deadline is over, and it was last used at";
-    assert!(told.len() == 1 && told[0].starts_with(words), "{told:?}");
+    assert!(
+        reported.len() == 1 && reported[0].starts_with(words),
+        "{reported:?}"
+    );
     assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
 }
 
@@ -211,27 +214,27 @@ fn the_platforms_clock_may_be_a_day_apart() {
             "every": "8760h", "overlap": "1m", "revokePrevious": "WhenUnused", "unusedFor": "1h", "deadline": "12h",
         });
         run.apply(&key(), &json!({"rotation": rotation}));
-        run.go_on(5).unwrap();
-        run.told();
+        run.run_for(5).unwrap();
+        run.take_events();
         let before = run.entry("api-key").unwrap();
         run.call_with(&before);
         run.happen(&Event::KeyRequested(1));
         for _ in 0..30 {
-            run.go_on(600).unwrap();
+            run.run_for(600).unwrap();
             run.call_with(&before);
         }
         assert_eq!(
-            (run.told(), run.valid().len()),
+            (run.take_events(), run.valid().len()),
             (vec![CREATED.to_owned()], 2),
             "{ahead}"
         );
         assert_eq!(
-            run.told_after(3000, |_| ()),
+            run.events_after(3000, |_| ()),
             Vec::<String>::new(),
             "{ahead}"
         );
         run.kill();
-        assert_eq!(run.told_after(2400, |_| ()), [REVOKED], "{ahead}");
+        assert_eq!(run.events_after(2400, |_| ()), [REVOKED], "{ahead}");
         assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
     }
 }
@@ -269,7 +272,7 @@ fn the_key_before_stays_in_the_secret_until_it_is_revoked() {
     let history = history(&[], true);
     let mut run = Run::begin(&history).unwrap();
     run.apply(&key(), &declared());
-    run.go_on(5).unwrap();
+    run.run_for(5).unwrap();
     let first = run.entry("api-key");
     assert_eq!(
         (run.entry("before"), run.entry("organization").as_deref()),
@@ -282,14 +285,14 @@ fn the_key_before_stays_in_the_secret_until_it_is_revoked() {
         Injected::Fault(Fault::Silence(Carried::Now)),
     );
     run.request_key(1);
-    run.go_on(120).unwrap();
+    run.run_for(120).unwrap();
     let second = run.entry("api-key");
     assert_ne!(second, first);
     assert_eq!(run.entry("before"), first);
     run.kill();
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     run.request_key(2);
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     assert_eq!(
         run.entry("before"),
         second,
@@ -297,9 +300,9 @@ fn the_key_before_stays_in_the_secret_until_it_is_revoked() {
     );
     // The entry moves when its declared name changes.
     run.apply(&key(), &json!({"secret": {"previousKey": "former"}}));
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     assert_eq!((run.entry("before"), run.entry("former")), (None, second));
-    run.go_on(1200).unwrap();
+    run.run_for(1200).unwrap();
     assert_eq!(run.valid(), run.held().into_iter().collect::<Vec<_>>());
     assert_eq!((run.entry("before"), run.entry("former")), (None, None));
     assert_eq!(
@@ -313,13 +316,13 @@ fn the_key_before_is_not_kept_where_it_is_of_no_use_or_was_altered() {
     let history = history(&[], true);
     let mut run = Run::begin(&history).unwrap();
     run.apply(&key(), &declared());
-    run.go_on(5).unwrap();
+    run.run_for(5).unwrap();
     // A revoked key is not kept as the previous one.
     run.happen(&Event::KeyRevoked);
-    run.go_on(700).unwrap();
+    run.run_for(700).unwrap();
     assert_eq!((run.entry("before"), run.valid().len()), (None, 1));
     run.request_key(1);
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     assert!(run.entry("before").is_some());
     let alter: fn(&mut Simulation) = |simulation| {
         let mut secret = simulation.cluster.secrets["ci"].clone_inner();
@@ -335,9 +338,9 @@ fn the_key_before_is_not_kept_where_it_is_of_no_use_or_was_altered() {
             .insert("ci".to_owned(), crate::in_memory::Print::of(secret));
     };
     alter(&mut run.simulation.lock());
-    run.told();
+    run.take_events();
     assert_eq!(
-        run.told_after(60, |_| ()),
+        run.events_after(60, |_| ()),
         Vec::<String>::new(),
         "that is no reason for another key"
     );
@@ -355,7 +358,7 @@ fn a_secret_has_the_declared_type() {
         })
     };
     run.apply(&key(), &declared("example.com/api-key", "typed"));
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     let type_ = run.simulation.lock().cluster.secrets["typed"].type_.clone();
     assert_eq!(type_.as_deref(), Some("example.com/api-key"));
 }

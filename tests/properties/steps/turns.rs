@@ -19,10 +19,10 @@ fn beside_one_with(answers: &[Fault]) -> String {
     }
     run.inject(INTENT, Times::Always, Injected::Fault(last.clone()));
     run.declare();
-    run.go_on(60).unwrap();
+    run.run_for(60).unwrap();
     let found = run.condition(&compute(1), "Ready");
     run.without_injected_faults();
-    run.go_on(120).unwrap();
+    run.run_for(120).unwrap();
     for number in [0, 1] {
         assert_eq!(
             run.condition(&compute(number), "Ready"),

@@ -29,7 +29,7 @@ pub struct ForgedKey {
     /// True if the record names the platform. Records of earlier versions do not.
     has_platform: bool,
     /// Recreates the object under the same name, so that its former status is gone.
-    anew: bool,
+    recreated: bool,
 }
 
 /// The part of the record that claims the keys.
@@ -78,11 +78,11 @@ pub(super) fn forged_key() -> impl Strategy<Value = ForgedKey> {
         2 => Just(Place::Intent),
     ];
     (place, called(), prop::bool::weighted(0.8), any::<bool>()).prop_map(
-        |(place, called, has_platform, anew)| ForgedKey {
+        |(place, called, has_platform, recreated)| ForgedKey {
             place,
             called,
             has_platform,
-            anew,
+            recreated,
         },
     )
 }
@@ -118,11 +118,11 @@ impl Run<'_> {
             place,
             called,
             has_platform,
-            anew,
+            recreated,
         }: ForgedKey,
     ) {
         let mut simulation = self.simulation.lock();
-        if anew {
+        if recreated {
             simulation.cluster.forget(own);
         }
         simulation.create_own_key(own);

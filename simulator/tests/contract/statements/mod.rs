@@ -133,15 +133,14 @@ fn kind(value: &Value) -> String {
 
 /// The operations in an answer, e.g. `start_compute running`.
 fn shown(answer: &Answer) -> String {
-    match answer.body["operations"].is_array() {
-        true => {
-            let all = answer
-                .operations()
-                .into_iter()
-                .map(|(action, status)| format!("{action} {status}"));
-            format!("[{}]", all.collect::<Vec<_>>().join(", "))
-        }
-        false => "no list".to_owned(),
+    if answer.body["operations"].is_array() {
+        let all = answer
+            .operations()
+            .into_iter()
+            .map(|(action, status)| format!("{action} {status}"));
+        format!("[{}]", all.collect::<Vec<_>>().join(", "))
+    } else {
+        "no list".to_owned()
     }
 }
 

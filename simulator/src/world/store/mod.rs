@@ -1,0 +1,5 @@
+//! What is saved of a world, and the generator of ids that makes it reproducible.
+
+pub mod ids;
+pub mod rows;
+pub mod tracked;
