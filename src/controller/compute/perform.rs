@@ -42,17 +42,9 @@ pub async fn perform<E: Environment>(
             seen,
         } => work.create(intent, new, restart, *seen).await,
         ComputeStep::Bind {
-            binding,
-            restart,
-            unanswered,
-            made,
-            restored,
+            binding, restored, ..
         } => {
-            let bound = |known| ComputeIdentity {
-                unanswered: unanswered.clone(),
-                made: made.clone(),
-                ..bound_to(binding, restart, known)
-            };
+            let bound = |known| recorded(step, known);
             work.link(binding, bound, *restored).await
         }
         ComputeStep::DropIntent { .. }
@@ -106,9 +98,20 @@ fn bound_to(binding: &Binding, restart: &RestartRecord, known: ComputeIdentity) 
     }
 }
 
-/// The identity after a step that only records something.
+/// The identity after a step that records something without a call to the platform.
 fn recorded(step: &ComputeStep, known: ComputeIdentity) -> ComputeIdentity {
     match step {
+        ComputeStep::Bind {
+            binding,
+            restart,
+            unanswered,
+            made,
+            ..
+        } => ComputeIdentity {
+            unanswered: unanswered.clone(),
+            made: made.clone(),
+            ..bound_to(binding, restart, known)
+        },
         ComputeStep::DropIntent { unanswered } => ComputeIdentity {
             intent: None,
             unanswered: unanswered.clone(),

@@ -49,6 +49,8 @@ pub(super) async fn observe<E: Environment>(
         known,
         not_offered_until,
     } = listed.relevant((&remembered.key, remembered.wrote_at()), now);
+    let mut memory = remembered.memory;
+    memory.note_unresolved(recorded.intent.as_ref().map(|intent| intent.at), now);
     let base_url = access::base_url(env, object);
     let (secret, secret_deleting) = secret_view(object, &state, &recorded.records, &base_url);
     let observed = KeyObserved {
@@ -56,11 +58,7 @@ pub(super) async fn observe<E: Environment>(
         uid: uid(object),
         created: created(object).unwrap_or(now),
         is_wish: record.as_ref().is_ok_and(|record| record.wish.is_some()),
-        identity: record.map(|record| {
-            record
-                .known()
-                .with_platforms(|url| settings.platforms.of(url))
-        }),
+        identity: record.map(|it| it.known().with_platforms(|url| settings.platforms.of(url))),
         account: access.view.clone(),
         platform: access.connection.map(|it| settings.platform(&it)),
         project_gone: access.project_gone,
@@ -77,26 +75,21 @@ pub(super) async fn observe<E: Environment>(
         not_offered_until,
         unsaved_probe: unsaved_probe(remembered.key.unsaved.as_deref()),
         unsaved: remembered.key.unsaved.map(|unsaved| unsaved.key.clone()),
-        memory: remembered.memory,
+        memory,
         limits: settings.limits,
         cluster: settings.cluster.clone(),
         random: env.random(),
     };
-    let mut memory = env.state().memory(&observed.uid);
-    memory.note_unresolved(recorded.intent.map(|intent| intent.at), now);
     let mut requeue_accounts: Vec<AccountName> = access.wake.into_iter().collect();
     if has_news_for_account(env, object, &listed) || key::may_miss_its_project(&observed) {
         requeue_accounts.extend(account_of::<ProjectKeys>(object));
     }
     let effects = Effects {
-        memory: Some(memory.clone()),
+        memory: Some(observed.memory.clone()),
         requeue_accounts,
         ..Effects::default()
     };
-    Ok(Observation {
-        observed: KeyObserved { memory, ..observed },
-        effects,
-    })
+    Ok(Observation { observed, effects })
 }
 
 fn created(object: &ProjectKey) -> Option<Timestamp> {

@@ -72,6 +72,25 @@ fn pass_settings(settings: &OperatorSettings, cluster: ClusterId) -> PassSetting
     }
 }
 
+/// The namespaces to watch; `None` stands for all.
+fn scopes(settings: &OperatorSettings) -> Vec<Option<String>> {
+    match settings.watch_namespaces.as_slice() {
+        [] => vec![None],
+        names => names.iter().cloned().map(Some).collect(),
+    }
+}
+
+/// Lets the metrics count the objects in the stores.
+fn count_objects(env: &Arc<Live>) {
+    let counted = Arc::downgrade(env);
+    env.metrics.counted.by(move || {
+        counted
+            .upgrade()
+            .map(|env| census(env.as_ref()))
+            .unwrap_or_default()
+    });
+}
+
 impl Assembly {
     pub fn new(inputs: Inputs, stop: &CancellationToken) -> Self {
         let Inputs {
@@ -82,29 +101,15 @@ impl Assembly {
             leadership,
             clock,
         } = inputs;
-        let scopes: Vec<Option<String>> = match settings.watch_namespaces.as_slice() {
-            [] => vec![None],
-            names => names.iter().cloned().map(Some).collect(),
-        };
+        let scopes = scopes(&settings);
         let list_again = watch::Sender::default();
-        let mut parts = Parts {
-            client: &client,
-            scopes: &scopes,
-            cluster_accounts: settings.cluster_accounts,
-            later: Later::default(),
-            list_again: &list_again,
-            stores: Stores::default(),
-            controllers: Vec::new(),
-            filled: Vec::new(),
-        };
-        AllKinds::each(&mut parts);
         let Parts {
             later,
             stores,
             controllers,
             filled,
             ..
-        } = parts;
+        } = Parts::of_all_kinds(&client, &settings, &scopes, &list_again);
         let (namespaces, namespaces_writer) = reflector::store();
         let ticks = Ticks::default();
         let (refused, refusals) = unbounded_channel();
@@ -112,13 +117,8 @@ impl Assembly {
         let env = Arc::new_cyclic(|this| Live {
             pass_settings: pass_settings(&settings, cluster),
             cluster: ApiServer::new(client, &settings.identity),
-            observers: Observers::new(ticks.clone(), stores.waker(), clock, rand::random::<f64>),
-            key_observers: Observers::new(
-                ticks.clone(),
-                stores.waker(),
-                clock,
-                rand::random::<f64>,
-            ),
+            observers: Observers::new(ticks.clone(), stores.waker(), clock, rand::random),
+            key_observers: Observers::new(ticks.clone(), stores.waker(), clock, rand::random),
             ticks,
             stores,
             namespaces,
@@ -137,29 +137,22 @@ impl Assembly {
             stop: stop.clone(),
             settings,
         });
-        let counted = Arc::downgrade(&env);
-        env.metrics.counted.by(move || {
-            counted
-                .upgrade()
-                .map(|env| census(env.as_ref()))
-                .unwrap_or_default()
-        });
+        count_objects(&env);
         // This is the only place that sets it.
         let _ = later.set(env.clone());
         let shared = Arc::new(Shared::of(&env));
-        let running = controllers
-            .into_iter()
-            .map(|controller| controller(&shared, stop))
-            .collect();
+        let running = controllers.into_iter().map(|start| start(&shared, stop));
+        let notices = [
+            put_back::notice(env.clone(), doubts, stop.clone()).boxed(),
+            withdrawn::notice(env.clone(), refusals, stop.clone()).boxed(),
+        ];
+        let running = running.chain(notices).collect();
         let mut assembly = Self {
             env,
             running,
             filled,
         };
-        assembly
-            .running
-            .push(put_back::notice(assembly.env.clone(), doubts, stop.clone()).boxed());
-        assembly.add_relays(&scopes, (namespaces_writer, refusals), stop);
+        assembly.add_relays(&scopes, namespaces_writer, stop);
         assembly
     }
 
@@ -184,14 +177,9 @@ impl Assembly {
     fn add_relays(
         &mut self,
         scopes: &[Option<String>],
-        (writer, refusals): (
-            Writer<PartialObjectMeta<Namespace>>,
-            UnboundedReceiver<String>,
-        ),
+        writer: Writer<PartialObjectMeta<Namespace>>,
         stop: &CancellationToken,
     ) {
-        self.running
-            .push(withdrawn::notice(self.env.clone(), refusals, stop.clone()).boxed());
         let client = self.env.cluster.client();
         let credentials = self
             .env
@@ -233,6 +221,28 @@ struct Parts<'a> {
     stores: Stores,
     controllers: Vec<StartController>,
     filled: Vec<Task>,
+}
+
+impl<'a> Parts<'a> {
+    fn of_all_kinds(
+        client: &'a Client,
+        settings: &OperatorSettings,
+        scopes: &'a [Option<String>],
+        list_again: &'a watch::Sender<()>,
+    ) -> Self {
+        let mut parts = Self {
+            client,
+            scopes,
+            cluster_accounts: settings.cluster_accounts,
+            later: Later::default(),
+            list_again,
+            stores: Stores::default(),
+            controllers: Vec::new(),
+            filled: Vec::new(),
+        };
+        AllKinds::each(&mut parts);
+        parts
+    }
 }
 
 impl KindVisitor for Parts<'_> {

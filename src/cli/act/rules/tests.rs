@@ -30,6 +30,7 @@ fn what_cannot_work_is_refused() {
     let observing = json!({"metadata": {"name": "a"}, "spec": {"management": "Observe"}, "status": {"computeID": "ep-1"}});
     let bound = json!({"metadata": {"name": "a"}, "status": {"computeID": "ep-1"}});
     let ambiguous = with_condition("Compute", "Stalled", "AmbiguousCreate");
+    let adopt_ep_1 = ResourceRequest::Adopt(Some("ep-1".to_owned()));
     for (request, object, refused) in [
         (ResourceRequest::Restart, &paused, Some("it is paused")),
         (
@@ -53,11 +54,7 @@ fn what_cannot_work_is_refused() {
             &ambiguous,
             Some("it has found no compute to adopt"),
         ),
-        (
-            ResourceRequest::Adopt(Some("ep-1".to_owned())),
-            &ambiguous,
-            None,
-        ),
+        (adopt_ep_1, &ambiguous, None),
         (
             ResourceRequest::ConfirmDeletion,
             &bound,
