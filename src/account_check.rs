@@ -18,7 +18,7 @@ pub struct Findings {
     /// The reads and their outcomes.
     pub reads: Vec<Read>,
     pub key: KeyKind,
-    /// What the key may do.
+    /// The calls that the key may make.
     pub may: Vec<String>,
     /// The features that the platform offers.
     pub offers: Vec<String>,

@@ -44,7 +44,7 @@ impl BugReport {
         }
     }
 
-    /// What is installed, and how it runs.
+    /// The installation, and how it runs.
     async fn add_installation(&mut self, client: &Client, operator: &str) {
         let versions = cluster::versions(client).await;
         self.add("What runs where", "versions", versions);
@@ -81,7 +81,7 @@ impl BugReport {
         self.add(title, "shown", Ok(resources.shown(scope.all)));
     }
 
-    /// What the operator's process serves.
+    /// The metrics of the operator's process.
     async fn add_process(&mut self, scope: &BugReportScope) {
         if let Some(url) = &scope.metrics_url {
             let lines = served(url)

@@ -69,7 +69,7 @@ impl KeyReads<'_> {
         }
     }
 
-    /// What a key of this kind may do, for users.
+    /// The rights of a key of this kind, for users.
     pub fn may(&self, kind: KeyKind) -> Vec<String> {
         let kind_text = match kind {
             KeyKind::Personal => "personal: it reaches what its person reaches",

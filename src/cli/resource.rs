@@ -196,7 +196,7 @@ impl ObservedResource {
         self.status.pointer(pointer)?.as_str()
     }
 
-    /// What the resource needs, and the condition that describes it best.
+    /// The attention that the resource needs, and the condition that describes it best.
     pub fn need(&self) -> Need<'_> {
         match Attention::of(&self.conditions) {
             Need {

@@ -110,7 +110,7 @@ pub async fn pass<K: Kind, E: Environment>(
     })
 }
 
-/// What a pass does after a step.
+/// How a pass continues after a step.
 enum Taken {
     /// It ends.
     Ended(Pass),
@@ -192,7 +192,7 @@ async fn restore_record<K: Kind, E: Environment>(
     let Some(text) = env.state().lost_record(&uid(object)) else {
         return Ok(false);
     };
-    // What is recorded needs the finalizer, which the restored object may lack.
+    // The recorded objects need the finalizer, which the restored object may lack.
     let held = object.meta().deletion_timestamp.is_none();
     record(
         env,

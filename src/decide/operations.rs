@@ -17,7 +17,7 @@ const RECENT: Duration = Duration::from_secs(10);
 /// How many operations of a compute are kept and shown.
 const SHOWN: usize = 3;
 
-/// The known operations of a compute in one process. While all is well, nothing is requested.
+/// The known operations of a compute in one process. While no operation fails, nothing is requested.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Operations {
     /// The newest operations, newest first; `None` until one was seen.

@@ -16,7 +16,7 @@ use crate::controller::object::Managed;
 use crate::controller::registry::AllKinds;
 use crate::decide::names::ClusterId;
 
-/// What to read.
+/// The resources to read.
 #[derive(Clone, Debug, Default)]
 pub struct ListOptions {
     /// The namespaces to list if the user may not list all of them.

@@ -12,7 +12,7 @@ use crate::decide::Attention;
 use crate::platform::Rate;
 use crate::telemetry::metrics::BudgetLeft;
 
-/// What a resource needs, in the words of the document.
+/// The attention that a resource needs, in the words of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StatusGroup {

@@ -1,4 +1,4 @@
-//! What follows from an observation itself, whatever is decided.
+//! Effects of an observation itself, independent of the decision.
 
 use kube::runtime::reflector::ObjectRef;
 

@@ -90,7 +90,7 @@ pub trait Kind: Send + Sync + Sized + 'static {
         None
     }
 
-    /// What an object names: its account, its project and its Secrets.
+    /// The account, the project and the Secrets that an object names.
     fn relations(_object: &Self::Object) -> Relations<'_> {
         Relations::default()
     }
@@ -138,7 +138,7 @@ pub enum Change<'a> {
     Other,
 }
 
-/// What an object names.
+/// The other objects that an object names.
 #[derive(Clone, Debug, Default)]
 pub struct Relations<'a> {
     pub account: Option<&'a AccountRef>,

@@ -1,4 +1,4 @@
-//! What a pass sees of the cluster's objects, and of the lists of the platform.
+//! The view of a pass on the cluster's objects, and on the lists of the platform.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub trait Lists<P> {
         connection: &Connection<P>,
         interest: KeyInterest,
     ) -> impl Future<Output = LatestKeys> + Send;
-    /// What is wrong with the lists that are read through the account.
+    /// The faults of the lists that are read through the account.
     fn list_faults(&self, _account: &AccountName) -> ListFaults {
         ListFaults::default()
     }

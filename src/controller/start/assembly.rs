@@ -72,7 +72,7 @@ fn pass_settings(settings: &OperatorSettings, cluster: ClusterId) -> PassSetting
     }
 }
 
-/// The namespaces to watch; `None` stands for all.
+/// The namespaces to watch; `None` means all.
 fn scopes(settings: &OperatorSettings) -> Vec<Option<String>> {
     match settings.watch_namespaces.as_slice() {
         [] => vec![None],

@@ -1,4 +1,4 @@
-//! What a create or a change makes of a compute, and how the plan shows it.
+//! The compute after a create or a change, and how the plan shows it.
 
 use jiff::Timestamp;
 

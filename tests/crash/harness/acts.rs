@@ -1,4 +1,4 @@
-//! What a scenario does at a site.
+//! The actions of a scenario at a site.
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a run leaves open: late and repeated creates, and decisions that users have to make.
+//! The loose ends of a run: late and repeated creates, and decisions that users have to make.
 
 use dbplane::api::{Compute, Condition};
 use dbplane::controller::object::Managed;

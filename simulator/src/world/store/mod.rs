@@ -1,4 +1,4 @@
-//! What is saved of a world, and the generator of ids that makes it reproducible.
+//! The saved part of a world, and the generator of ids that makes it reproducible.
 
 pub mod ids;
 pub mod rows;

@@ -226,7 +226,7 @@ fn answered(compute: domain::Compute) -> Wrote {
     }
 }
 
-/// What a resource sees that wrote something.
+/// The view of a resource that wrote something.
 fn seen_after(latest: &LatestSnapshot, filter: &Filter, wrote: &Wrote) -> SnapshotState {
     RelevantComputes::of(latest, filter, (Some(wrote), NOW), |at| later(at, GRACE)).snapshot
 }

@@ -84,7 +84,7 @@ fn acknowledged(annotation: &str, lost_now: &[&String]) -> GivenKey {
     given(annotation).records(KeyRecords { lost, ..records })
 }
 
-/// What remains to be revoked, on a platform that offers no revocation.
+/// The keys that remain to be revoked, on a platform that offers no revocation.
 fn to_revoke(given: GivenKey) -> String {
     let sync = given
         .but(|_, seen| seen.listing = KeyListing::NotOffered)
