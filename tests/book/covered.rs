@@ -101,7 +101,6 @@ pub const PARTS: &[(&str, &str, &str)] = &[
         "# .pre-commit-config.yaml",
         "a file of pre-commit",
     ),
-    ("docs/validate.md", "jobs:", "jobs of a service that builds"),
     (
         "docs/validate.md",
         "manifests:",

@@ -48,7 +48,7 @@ const ROWS: &[(&str, &[&str])] = &[
         &["none_create_disabled"],
     ),
     (
-        "moving, restarting or deleting while operations are under way",
+        "moving, restarting or deleting while operations are in progress",
         &["any_move"],
     ),
     (
