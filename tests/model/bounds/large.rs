@@ -48,7 +48,7 @@ fn one_compute() -> Vec<Bound> {
 fn computes_of_a_branch() -> Vec<Bound> {
     vec![
         bound!(two_computes(); lost: 1, crashes: 1),
-        bound!(two_computes(); lost: 1, foreign: 1),
+        bound!(two_computes(); lost: 1, foreign: 1, ticks: 1),
         bound!(two_named_computes(); lost: 1, ticks: 1),
         bound!(two_named_computes(); lost: 2, ticks: 0),
         bound!(two_computes(); lost: 1, deletions: 1, ticks: 1),
