@@ -1,7 +1,7 @@
 //! Runs a state on without faults: every process continues, every pending request ends, and time
-//! passes. Everything must come to rest, in a state that keeps the promises. The schedule is fixed,
+//! passes. Everything must become stable, in a state that keeps the promises. The schedule is fixed,
 //! so each state has one path, and a path that joins an earlier one needs no further check. A path
-//! comes to rest within a bounded time or is reported, so no fairness is assumed. Other schedules
+//! becomes stable within a bounded time or is reported, so no fairness is assumed. Other schedules
 //! are covered where their own states are visited and followed.
 
 use std::collections::HashSet;

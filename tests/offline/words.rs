@@ -16,11 +16,11 @@ const OPENINGS: &str = r"^(What|Who|Whose|Whom|Whoever|Whatever|Whether|Where|Th
 /// Phrases with a private meaning.
 const PHRASES: &str = r"\b(anew|lets? (it |them )?go|under way|has to say|is well|hears? of|comes? to rest|goes on|go on|gone on|went on|[Ww]hoever|of before)\b";
 
-/// How many matches there may be at most. The pages' phrases are mostly from `--help`.
+/// How many matches there may be at most.
 const OPENINGS_OF_PAGES: usize = 6;
-const PHRASES_OF_PAGES: usize = 11;
-const OPENINGS_OF_COMMENTS: usize = 11;
-const PHRASES_OF_COMMENTS: usize = 3;
+const PHRASES_OF_PAGES: usize = 2;
+const OPENINGS_OF_COMMENTS: usize = 5;
+const PHRASES_OF_COMMENTS: usize = 0;
 
 /// The files of a folder with this extension, with paths from the root of the repository.
 fn files(folder: &str, extension: &str) -> Vec<(PathBuf, String)> {

@@ -16,7 +16,7 @@ Exit status:
   1  the cluster cannot be reached, or refuses it
   2  the command line is wrong, or it has to be confirmed
   3  it cannot work and nothing was changed, or it failed
-  4  the time is over; the operator goes on with it")
+  4  timed out; the operator continues with it")
     };
 }
 
