@@ -22,7 +22,7 @@ fn unread(ago: u64, fault: &Fault) -> LatestSnapshot {
     }
 }
 
-/// The matters of a resource that is bound to `ep-a`.
+/// The filter of a resource that is bound to `ep-a`.
 fn bound() -> Filter {
     Filter {
         branches: vec!["br-main".to_owned()],
