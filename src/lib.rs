@@ -11,6 +11,7 @@ pub mod controller;
 pub mod decide;
 pub mod domain;
 pub mod import;
+pub mod in_memory;
 pub mod leadership;
 pub mod plan;
 pub mod platform;

@@ -10,14 +10,13 @@ mod cluster;
 mod credentials;
 mod environment;
 mod fields;
+mod id;
 mod live;
 mod manifests;
-mod objects;
 mod outside;
 mod platform;
 mod report;
 mod rounds;
-mod secrets;
 mod steps;
 mod trail;
 
@@ -25,30 +24,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 pub use credentials::GivenKey;
+pub use id::Id;
 pub use live::{ListError, ListOptions, ListedResources, list};
 pub use manifests::is_namespaced;
-pub use objects::Id;
 pub use outside::{Network, Outside};
 pub use steps::{
     Cost, Counts, FieldChange, ManifestChange, Plan, Planned, PlannedCondition, PlannedWait, Step,
     Units,
 };
 
-use self::cluster::InMemoryCluster;
+use self::cluster::PlanCluster;
 use self::credentials::{AccountCredentials, ClusterCredential};
 use self::environment::Planner;
-use self::objects::Objects;
-use self::secrets::{SecretName, Secrets};
 use self::trail::StepTrail;
-use crate::api::{Account, ClusterAccount, ProjectKey};
-use crate::controller::account::AnyAccount;
+use crate::api::{Account, ClusterAccount, ObjectMeta, ProjectKey};
+use crate::controller::account::{AnyAccount, CredentialRef};
 use crate::controller::environment::PassSettings;
 use crate::controller::object::AccountName;
+use crate::in_memory::full_name;
 
 /// The input of a plan.
 #[derive(Debug)]
@@ -138,7 +138,7 @@ pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Pla
     let Beginning {
         now,
         settings,
-        objects: listed,
+        objects,
         namespaces,
         manifests,
         namespace,
@@ -150,21 +150,18 @@ pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Pla
     for what in not_read {
         trail.not_read(what);
     }
-    let (mut objects, mut secrets) = (Objects::default(), Secrets::default());
-    for object in listed {
-        objects.insert(object);
-    }
-    let in_cluster = accounts_in_cluster(&objects);
+    let mut cluster = PlanCluster::new(objects, outside.clone(), trail, now);
+    let in_cluster = accounts_in_cluster(&cluster);
     let mut declared = BTreeMap::new();
     for manifest in &manifests {
-        let applied = manifests::apply(&mut objects, &mut secrets, manifest, &namespace, now);
+        let applied = manifests::apply(&cluster, manifest, &namespace);
         declared.extend(applied.map_err(PlanError::Manifest)?);
     }
     if let Some(given) = &given {
-        give(given, &objects, &mut secrets);
+        give(given, &mut cluster);
     }
     let credentials = AccountCredentials {
-        outside: outside.clone(),
+        outside,
         given,
         in_cluster,
     };
@@ -173,8 +170,7 @@ pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Pla
     } else {
         declared.keys().cloned().collect()
     };
-    let before = report::bindings(&objects);
-    let cluster = InMemoryCluster::new(objects, secrets, outside, trail, now);
+    let before = report::bindings(&cluster);
     let planner = Planner::new(cluster, settings, credentials, namespaces);
     let planned: BTreeSet<Id> = planner.planned(&selected);
     let ended = planner.run_until_stable(&selected).await;
@@ -189,8 +185,9 @@ pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Pla
     Ok(report::plan(&planner, &all, &ended, &before, &declared))
 }
 
-fn accounts_in_cluster(objects: &Objects) -> BTreeMap<AccountName, ClusterCredential> {
+fn accounts_in_cluster(cluster: &PlanCluster) -> BTreeMap<AccountName, ClusterCredential> {
     let mut accounts = BTreeMap::new();
+    let objects = cluster.stored();
     for account in objects.all::<Account>() {
         accounts.insert(account.account_name(), credential_of(account.as_ref()));
     }
@@ -209,33 +206,42 @@ fn credential_of<A: AnyAccount>(account: &A) -> ClusterCredential {
 
 /// Gives the key to the accounts of its platform. The Secret of a ProjectKey holds more than the
 /// key, so it is read.
-fn give(given: &GivenKey, objects: &Objects, secrets: &mut Secrets) {
-    let of_keys: BTreeSet<SecretName> = objects
-        .all::<ProjectKey>()
+fn give(given: &GivenKey, cluster: &mut PlanCluster) {
+    let objects = cluster.stored();
+    let keys = objects.all::<ProjectKey>();
+    let of_keys: BTreeSet<String> = keys
         .iter()
-        .map(|key| {
-            (
-                key.namespace().unwrap_or_default(),
-                key.spec.secret.name.clone(),
-            )
-        })
+        .map(|key| full_name(key.namespace().as_deref(), &key.spec.secret.name))
         .collect();
-    let own = objects.all::<Account>();
-    let shared = objects.all::<ClusterAccount>();
-    let credentials = own
-        .iter()
-        .filter(|account| given.is_for(account.access()))
-        .map(|account| account.credential())
-        .chain(
-            shared
-                .iter()
-                .filter(|account| given.is_for(account.access()))
-                .map(|account| account.credential()),
-        );
-    for credential in credentials {
-        let place = (credential.namespace, credential.name);
-        if !of_keys.contains(&place) {
-            secrets.give(place, credential.key, &given.key);
+    let mut credentials = Vec::new();
+    for account in objects.all::<Account>() {
+        if given.is_for(account.access()) {
+            credentials.push(account.credential());
         }
+    }
+    for account in objects.all::<ClusterAccount>() {
+        if given.is_for(account.access()) {
+            credentials.push(account.credential());
+        }
+    }
+    drop(objects);
+    for credential in credentials {
+        let name = full_name(Some(&credential.namespace), &credential.name);
+        if !of_keys.contains(&name) {
+            cluster.give_secret(name, secret_with(credential, &given.key));
+        }
+    }
+}
+
+fn secret_with(credential: CredentialRef, key: &SecretString) -> Secret {
+    let value = ByteString(key.expose_secret().as_bytes().to_vec());
+    Secret {
+        metadata: ObjectMeta {
+            namespace: Some(credential.namespace),
+            name: Some(credential.name),
+            ..ObjectMeta::default()
+        },
+        data: Some([(credential.key, value)].into()),
+        ..Secret::default()
     }
 }

@@ -62,10 +62,12 @@ const ARROWS: &[(&str, &[&str])] = &[
             "controller",
             "decide",
             "domain",
+            "in_memory",
             "platform",
         ],
     ),
     ("import", &["api", "decide", "domain", "validate"]),
+    ("in_memory", &["cluster", "controller", "decide"]),
     ("leadership", &["clock"]),
     (
         "platform",

@@ -1,47 +1,48 @@
-//! The port to the API server for a plan: reads reach the cluster, and writes stay in memory.
+//! The cluster of a plan: reads reach the real one, and writes stay in memory.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use kube::core::Status;
-use kube::core::object::HasStatus;
-use serde::Serialize;
-use serde_json::{Value, json};
+use kube::runtime::reflector::ObjectRef;
+use serde_json::Value;
 
 use super::PlanError;
-use super::objects::{Id, Objects, Preconditions};
+use super::id::Id;
 use super::outside::Outside;
-use super::secrets::{SecretName, SecretWrite, Secrets};
 use super::steps::Step;
 use super::trail::StepTrail;
-use crate::cluster::{AppliedSecret, Cluster, Event, Object, merge};
+use crate::api::ObjectMeta;
+use crate::controller::object::Managed;
+use crate::in_memory::{
+    Carrier, InMemoryCluster, Print, Request, Response, Stored, Target, full_name, kind, refused,
+};
 
-#[derive(Debug)]
-pub struct InMemoryCluster {
-    objects: Mutex<Objects>,
-    secrets: Mutex<Secrets>,
+/// Carries the requests of passes to a cluster in memory, and records their steps.
+pub struct PlanCluster {
+    stored: Mutex<InMemoryCluster>,
+    /// The Secrets that were read or declared.
+    known_secrets: Mutex<BTreeSet<String>>,
+    /// The Secrets of accounts whose key the user gave, for a user who may not read them.
+    given: BTreeMap<String, Secret>,
+    /// Unreadable objects, by kind.
+    unreadable: BTreeMap<&'static str, Vec<Arc<ObjectMeta>>>,
     outside: Arc<dyn Outside>,
-    trail: Arc<StepTrail>,
-    now: Timestamp,
+    pub trail: Arc<StepTrail>,
+    pub now: Timestamp,
 }
 
-fn refused(code: u16) -> kube::Error {
-    let message = match code {
-        404 => "not found",
-        409 => "somebody else was faster",
-        _ => "not as its kind",
-    };
-    kube::Error::Api(Box::new(Status {
-        code,
-        message: message.to_owned(),
-        ..Status::default()
-    }))
+impl fmt::Debug for PlanCluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PlanCluster").finish_non_exhaustive()
+    }
 }
 
-fn read<K: Object>(value: Value) -> Result<K, kube::Error> {
-    serde_json::from_value(value).map_err(kube::Error::SerdeError)
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// True if the user lacks the right for this request.
@@ -49,239 +50,194 @@ pub fn is_forbidden(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 403)
 }
 
-impl InMemoryCluster {
+impl PlanCluster {
+    /// A cluster with these objects, as JSON of the API server.
     pub fn new(
-        objects: Objects,
-        secrets: Secrets,
+        objects: Vec<Value>,
         outside: Arc<dyn Outside>,
         trail: Arc<StepTrail>,
         now: Timestamp,
     ) -> Self {
+        let mut stored = InMemoryCluster::default();
+        let mut unreadable = BTreeMap::<_, Vec<_>>::new();
+        for value in objects {
+            let Some(resource) = Id::of_value(&value).and_then(|id| id.resource()) else {
+                continue;
+            };
+            let metadata = value["metadata"].clone();
+            if let Ok(object) = Stored::read(value) {
+                stored.objects.insert(resource, object);
+            } else {
+                let metadata: ObjectMeta = serde_json::from_value(metadata).unwrap_or_default();
+                let of_kind = unreadable.entry(resource.0).or_default();
+                of_kind.push(Arc::new(metadata));
+            }
+        }
         Self {
-            objects: Mutex::new(objects),
-            secrets: Mutex::new(secrets),
+            stored: Mutex::new(stored),
+            known_secrets: Mutex::default(),
+            given: BTreeMap::new(),
+            unreadable,
             outside,
             trail,
             now,
         }
     }
 
-    pub fn objects(&self) -> MutexGuard<'_, Objects> {
-        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn stored(&self) -> MutexGuard<'_, InMemoryCluster> {
+        lock(&self.stored)
     }
 
-    pub fn secrets(&self) -> MutexGuard<'_, Secrets> {
-        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn find(&self, id: &Id) -> Option<Print<Stored>> {
+        self.stored().objects.get(&id.resource()?).cloned()
     }
 
-    pub fn trail(&self) -> &StepTrail {
-        &self.trail
+    pub fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
+        let namespace = if K::is_namespaced() {
+            reference.namespace.as_deref()
+        } else {
+            None
+        };
+        self.stored().get(&full_name(namespace, &reference.name))
     }
 
-    pub fn shared_trail(&self) -> Arc<StepTrail> {
-        Arc::clone(&self.trail)
+    pub fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {
+        self.unreadable
+            .get(kind::<K>())
+            .cloned()
+            .unwrap_or_default()
     }
 
-    pub fn now(&self) -> Timestamp {
-        self.now
+    /// A Secret that the user declares.
+    pub fn declare_secret(&self, name: &str, secret: Secret) {
+        self.stored().put_secret(name, secret);
+        lock(&self.known_secrets).insert(name.to_owned());
+    }
+
+    /// The Secret of an account, with a key from the user.
+    pub fn give_secret(&mut self, name: String, mut secret: Secret) {
+        self.stored().number(&mut secret);
+        self.given.insert(name, secret);
     }
 
     /// Reads each Secret once. There is no plan if one may not be read, unless it is that of an
     /// account whose key the user gave.
-    async fn known(&self, place: &SecretName) -> Result<Option<Secret>, kube::Error> {
-        if let Some(known) = self.secrets().known.get(place) {
-            return Ok(known.clone());
+    async fn read_secret(&self, full_name: &str) -> Result<(), kube::Error> {
+        if lock(&self.known_secrets).contains(full_name) {
+            return Ok(());
         }
-        let secret = match self.outside.secret(&place.0, &place.1).await {
+        let (namespace, name) = full_name.split_once('/').unwrap_or(("", full_name));
+        let secret = match self.outside.secret(namespace, name).await {
             Err(error) if is_forbidden(&error) => {
-                let given = self.secrets().given.get(place).cloned();
+                let given = self.given.get(full_name).cloned();
                 if given.is_none() {
                     self.trail.fail(PlanError::Secret {
-                        namespace: place.0.clone(),
-                        name: place.1.clone(),
+                        namespace: namespace.to_owned(),
+                        name: name.to_owned(),
                     });
                 }
                 Some(given.ok_or(error)?)
             }
             read => read?,
         };
-        self.secrets().known.insert(place.clone(), secret.clone());
-        Ok(secret)
-    }
-
-    /// Reports a write of a Secret.
-    fn report_write(&self, name: &str, written: &SecretWrite) {
-        if written.new || !written.entries.is_empty() {
-            let entries = written.entries.iter().cloned().collect();
-            self.trail.record(Step::WriteSecret {
-                name: name.to_owned(),
-                new: written.new,
-                entries,
-            });
+        if let Some(secret) = secret {
+            let secret = Print::of(secret);
+            self.stored().secrets.insert(full_name.to_owned(), secret);
         }
-    }
-
-    fn change<K: Object>(
-        &self,
-        object: &K,
-        version: Option<&str>,
-        change: impl FnOnce(&mut Value),
-    ) -> Result<K, kube::Error> {
-        let uid = object.uid();
-        let expected = Preconditions {
-            uid: uid.as_deref(),
-            version,
-        };
-        let written = self
-            .objects()
-            .change(&Id::of(object), expected, change)
-            .map_err(refused)?;
-        self.forget_secrets();
-        read(written)
-    }
-
-    /// Drops the Secrets of objects that are gone.
-    fn forget_secrets(&self) {
-        let uids: Vec<String> = {
-            let objects = self.objects();
-            objects
-                .gone
-                .iter()
-                .filter_map(|(_, gone)| gone.value["metadata"]["uid"].as_str().map(str::to_owned))
-                .collect()
-        };
-        for uid in &uids {
-            self.secrets().collect(uid);
-        }
-    }
-}
-
-impl Cluster for InMemoryCluster {
-    async fn patch<K: Object>(&self, object: &K, patch: &Value) -> Result<K, kube::Error> {
-        let before = self.objects().value(&Id::of(object)).cloned();
-        let version = patch["metadata"]["resourceVersion"].as_str();
-        let patched = self.change(object, version, |stored| merge(stored, patch))?;
-        if patch.get("spec").is_some()
-            && before.is_some_and(|before| before["spec"] != json!(patched)["spec"])
-        {
-            self.trail.record(Step::ChangeObject {
-                kind: K::kind(&()).into_owned(),
-                name: object.name_any(),
-            });
-        }
-        Ok(patched)
-    }
-
-    async fn apply_status<K>(&self, object: &K, status: &K::Status) -> Result<K, kube::Error>
-    where
-        K: Object + HasStatus<Status: Serialize + Sync>,
-    {
-        let status = json!(status);
-        self.change(object, object.resource_version().as_deref(), |stored| {
-            stored["status"] = status
-        })
-    }
-
-    async fn current<K: Object>(&self, object: &K) -> Result<Option<K>, kube::Error> {
-        let found = self.objects().value(&Id::of(object)).cloned();
-        let found: Option<K> = found.map(read).transpose()?;
-        Ok(found.filter(|found| found.meta().uid == object.meta().uid))
-    }
-
-    async fn exists<K: Object>(&self, namespace: &str, name: &str) -> Result<bool, kube::Error> {
-        let namespace = Some(namespace.to_owned());
-        let id = Id {
-            kind: K::kind(&()).into_owned(),
-            namespace,
-            name: name.to_owned(),
-        };
-        Ok(self.objects().value(&id).is_some())
-    }
-
-    async fn create<K: Object>(&self, object: &K) -> Result<K, kube::Error> {
-        let mut value = serde_json::to_value(object).map_err(kube::Error::SerdeError)?;
-        value["apiVersion"] = json!(K::api_version(&()));
-        value["kind"] = json!(K::kind(&()));
-        let created = self.objects().create(value, self.now).map_err(refused)?;
-        self.trail.record(Step::CreateObject {
-            kind: K::kind(&()).into_owned(),
-            name: object.name_any(),
-        });
-        read(created)
-    }
-
-    async fn delete<K: Object>(&self, object: &K) -> Result<(), kube::Error> {
-        let (uid, version) = (object.uid(), object.resource_version());
-        let expected = Preconditions {
-            uid: uid.as_deref(),
-            version: version.as_deref(),
-        };
-        self.objects()
-            .delete(&Id::of(object), expected, self.now)
-            .map_err(refused)?;
-        self.forget_secrets();
-        self.trail.record(Step::DeleteObject {
-            kind: K::kind(&()).into_owned(),
-            name: object.name_any(),
-        });
+        lock(&self.known_secrets).insert(full_name.to_owned());
         Ok(())
     }
 
-    /// A plan publishes no events, because nothing happens.
-    async fn publish<K: Object>(&self, _: &K, _: &Event) {}
-
-    async fn secret(&self, namespace: &str, name: &str) -> Result<Option<Secret>, kube::Error> {
-        self.known(&(namespace.to_owned(), name.to_owned())).await
-    }
-
-    async fn create_secret(&self, namespace: &str, secret: &Secret) -> Result<(), kube::Error> {
-        let place = (namespace.to_owned(), secret.name_any());
-        self.known(&place).await?;
-        let written = self.secrets().create(&place, secret).map_err(refused)?;
-        self.report_write(&place.1, &written);
-        Ok(())
-    }
-
-    async fn apply_secret(
-        &self,
-        namespace: &str,
-        secret: &AppliedSecret,
-        dry_run: bool,
-    ) -> Result<Secret, kube::Error> {
-        self.known(&(namespace.to_owned(), secret.name.clone()))
-            .await?;
-        let (applied, written) = self
-            .secrets()
-            .apply(namespace, secret, dry_run)
-            .map_err(refused)?;
-        if !dry_run {
-            self.report_write(&secret.name, &written);
-        }
-        Ok(applied)
-    }
-
-    async fn patch_secret(
-        &self,
-        namespace: &str,
-        name: &str,
-        patch: &Value,
-    ) -> Result<(), kube::Error> {
-        let place = (namespace.to_owned(), name.to_owned());
-        self.known(&place).await?;
-        let written = self.secrets().patch(&place, patch).map_err(refused)?;
-        self.report_write(name, &written);
-        Ok(())
-    }
-
-    async fn is_namespace_terminating(&self, name: &str) -> Result<bool, kube::Error> {
-        match self.outside.is_namespace_terminating(name).await {
+    async fn is_terminating(&self, namespace: &str) -> Result<bool, kube::Error> {
+        match self.outside.is_namespace_terminating(namespace).await {
             Err(error) if is_forbidden(&error) => {
                 self.trail.not_read(format!(
-                    "Namespace {name}: you may not. It is assumed to stay."
+                    "Namespace {namespace}: you may not. It is assumed to stay."
                 ));
                 Ok(false)
             }
             other => other,
         }
+    }
+
+    /// Carries out a request, and records the step that it is.
+    fn handle(&self, request: &Request) -> Result<Response, kube::Error> {
+        let mut stored = self.stored();
+        let (mut object, mut secret) = (None, None);
+        match request.target() {
+            Target::Object(resource) => object = stored.objects.get(resource).cloned(),
+            Target::Secret(name) => secret = stored.secrets.get(name).cloned(),
+            Target::Namespace(_) => {}
+        }
+        let response = stored.handle(request, self.now).map_err(|code| {
+            let message = match code {
+                404 => "not found",
+                409 => "somebody else was faster",
+                _ => "not as its kind",
+            };
+            refused(code, message)
+        })?;
+        let step = match (request.target(), &response) {
+            _ if !request.writes() => None,
+            (Target::Secret(name), _) => {
+                let after = stored.secrets.get(name);
+                after.and_then(|after| write_of(secret.as_deref(), after))
+            }
+            (_, Response::Object(after)) => step_of(request, object.as_deref(), after),
+            _ => object.and_then(|object| step_of(request, None, &object)),
+        };
+        if let Some(step) = step {
+            self.trail.record(step);
+        }
+        Ok(response)
+    }
+}
+
+/// The step that a request for an object is, if it is one.
+fn step_of(request: &Request, before: Option<&Stored>, object: &Stored) -> Option<Step> {
+    let id = Id::of_value(&object.value)?;
+    let (kind, name) = (id.kind, id.name);
+    match request {
+        Request::Create { .. } => Some(Step::CreateObject { kind, name }),
+        Request::Delete { .. } => Some(Step::DeleteObject { kind, name }),
+        Request::Patch { .. } if before?.value["spec"] != object.value["spec"] => {
+            Some(Step::ChangeObject { kind, name })
+        }
+        _ => None,
+    }
+}
+
+/// The write of a Secret, unless no entry has changed.
+fn write_of(before: Option<&Secret>, after: &Secret) -> Option<Step> {
+    let nothing = BTreeMap::new();
+    let entries_before = before.and_then(|secret| secret.data.as_ref());
+    let entries_before = entries_before.unwrap_or(&nothing);
+    let entries_after = after.data.as_ref().unwrap_or(&nothing);
+    let names: BTreeSet<&String> = entries_before.keys().chain(entries_after.keys()).collect();
+    let entries: Vec<String> = names
+        .into_iter()
+        .filter(|name| entries_before.get(*name) != entries_after.get(*name))
+        .cloned()
+        .collect();
+    if before.is_some() && entries.is_empty() {
+        return None;
+    }
+    Some(Step::WriteSecret {
+        name: after.name_any(),
+        new: before.is_none(),
+        entries,
+    })
+}
+
+impl Carrier for PlanCluster {
+    async fn carry(&self, request: Request) -> Result<Response, kube::Error> {
+        match request.target() {
+            Target::Secret(name) => self.read_secret(name).await?,
+            Target::Namespace(name) => {
+                return self.is_terminating(name).await.map(Response::Terminating);
+            }
+            Target::Object(_) => {}
+        }
+        self.handle(&request)
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use secrecy::SecretString;
 
 use super::PlanError;
-use super::cluster::InMemoryCluster;
+use super::cluster::PlanCluster;
 use super::outside::Outside;
 use crate::api::{Account, AccountKind, ClusterAccount, PlatformAccess};
 use crate::controller::account::{AnyAccount, CredentialRef};
@@ -50,7 +50,7 @@ impl AccountCredentials {
         name: &AccountName,
         access: &PlatformAccess,
         key: &SecretString,
-        cluster: &InMemoryCluster,
+        cluster: &PlanCluster,
     ) -> Result<Arc<dyn Platform>, ConnectError> {
         if let Some(given) = &self.given
             && given.is_for(access)
@@ -64,7 +64,7 @@ impl AccountCredentials {
                 self.outside.connect(access, key)
             }
             _ => {
-                cluster.trail().fail(PlanError::NoKey(name.to_string()));
+                cluster.trail.fail(PlanError::NoKey(name.to_string()));
                 Err(ConnectError::NoKey)
             }
         }
@@ -72,13 +72,12 @@ impl AccountCredentials {
 }
 
 /// The planned source of an account's key.
-fn credential(name: &AccountName, cluster: &InMemoryCluster) -> Option<CredentialRef> {
-    let objects = cluster.objects();
+fn credential(name: &AccountName, cluster: &PlanCluster) -> Option<CredentialRef> {
     match name.kind {
-        AccountKind::Account => Some(objects.get::<Account>(&name.object_ref())?.credential()),
+        AccountKind::Account => Some(cluster.object::<Account>(&name.object_ref())?.credential()),
         AccountKind::ClusterAccount => Some(
-            objects
-                .get::<ClusterAccount>(&name.object_ref())?
+            cluster
+                .object::<ClusterAccount>(&name.object_ref())?
                 .credential(),
         ),
     }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kube::runtime::reflector::ObjectRef;
 use secrecy::SecretString;
 
-use super::cluster::InMemoryCluster;
+use super::cluster::PlanCluster;
 use super::credentials::AccountCredentials;
 use super::platform::InMemoryPlatform;
 use super::trail::StepTrail;
@@ -20,6 +20,7 @@ use crate::controller::object::{AccountName, Managed};
 use crate::controller::registry::AllKinds;
 use crate::controller::state::{Connection, ProcessState};
 use crate::domain::Fault;
+use crate::in_memory::Port;
 use crate::platform::{
     Budget, ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, NoMeter,
     Platform, RateLimited, Tick, Ticks,
@@ -40,7 +41,7 @@ type AccountPlatforms = BTreeMap<AccountName, (String, Arc<InMemoryPlatform>)>;
 pub struct Planner {
     pub now: Timestamp,
     pub settings: PassSettings,
-    pub cluster: InMemoryCluster,
+    pub cluster: Port<PlanCluster>,
     pub trail: Arc<StepTrail>,
     pub credentials: AccountCredentials,
     /// The labels of namespaces that may be read.
@@ -54,16 +55,16 @@ pub struct Planner {
 
 impl Planner {
     pub fn new(
-        cluster: InMemoryCluster,
+        cluster: PlanCluster,
         settings: PassSettings,
         credentials: AccountCredentials,
         namespaces: BTreeMap<String, BTreeMap<String, String>>,
     ) -> Self {
         Self {
-            now: cluster.now(),
+            now: cluster.now,
             settings,
-            trail: cluster.shared_trail(),
-            cluster,
+            trail: cluster.trail.clone(),
+            cluster: Port(cluster),
             credentials,
             namespaces,
             state: ProcessState::default(),
@@ -139,7 +140,7 @@ impl Planner {
 impl Environment for Planner {
     type Client = RateLimited;
 
-    type Cluster = InMemoryCluster;
+    type Cluster = Port<PlanCluster>;
 
     type Kinds = AllKinds;
 
@@ -163,7 +164,7 @@ impl Environment for Planner {
         &self.state
     }
 
-    fn cluster(&self) -> &InMemoryCluster {
+    fn cluster(&self) -> &Port<PlanCluster> {
         &self.cluster
     }
 
@@ -179,7 +180,9 @@ impl Environment for Planner {
         let platform = match known.filter(|(base_url, _)| *base_url == access.base_url) {
             Some((_, platform)) => platform,
             None => {
-                let source = self.credentials.connect(name, access, key, &self.cluster)?;
+                let source = self
+                    .credentials
+                    .connect(name, access, key, &self.cluster.0)?;
                 Arc::new(InMemoryPlatform::new(source, self.trail.clone(), self.now))
             }
         };
@@ -206,19 +209,19 @@ impl Environment for Planner {
 
 impl Objects for Planner {
     fn object<K: Managed>(&self, reference: &ObjectRef<K>) -> Option<Arc<K>> {
-        self.cluster.objects().get(reference)
+        self.cluster.0.object(reference)
     }
 
     fn objects<K: Kind>(&self) -> Vec<Arc<K::Object>> {
-        self.cluster.objects().all()
+        self.cluster.0.stored().all()
     }
 
     fn objects_by<K: Kind>(&self, key: &Key) -> Vec<Arc<K::Object>> {
-        self.cluster.objects().having(key)
+        self.cluster.0.stored().all_by(key)
     }
 
     fn unreadable<K: Managed>(&self) -> Vec<Arc<ObjectMeta>> {
-        self.cluster.objects().unreadable::<K>()
+        self.cluster.0.unreadable::<K>()
     }
 
     fn namespace_labels(&self, name: &str) -> Option<BTreeMap<String, String>> {

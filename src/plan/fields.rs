@@ -1,23 +1,6 @@
-//! Finds the applied fields of an object in its managed fields.
+//! Removes the fields of an object that an earlier apply has set.
 
-use std::collections::BTreeSet;
-
-use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Map, Value};
-
-/// The entries of a Secret that `manager` has applied.
-pub fn applied_entries(secret: &Secret, manager: &str) -> BTreeSet<String> {
-    let managed = secret.metadata.managed_fields.iter().flatten();
-    let applied = managed.filter(|entry| {
-        entry.manager.as_deref() == Some(manager) && entry.operation.as_deref() == Some("Apply")
-    });
-    let fields = applied.filter_map(|entry| entry.fields_v1.as_ref()?.0.get("f:data")?.as_object());
-    fields
-        .flat_map(Map::keys)
-        .filter_map(|name| name.strip_prefix("f:"))
-        .map(str::to_owned)
-        .collect()
-}
 
 /// Removes the fields from `object` that `applied` (in the form of managed fields) has and
 /// `manifest` lacks.

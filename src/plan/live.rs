@@ -9,7 +9,7 @@ use kube::{Api, Client, Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::cluster::is_forbidden;
-use super::objects::Id;
+use super::id::Id;
 use crate::cluster::explained;
 use crate::controller::environment::{Kind, KindVisitor, Kinds};
 use crate::controller::object::Managed;

@@ -1,13 +1,13 @@
 //! Applies manifests to the resources of the cluster, in memory.
 
-use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
 use serde_json::{Value, json};
 
+use super::cluster::PlanCluster;
 use super::fields::{remove_applied, remove_declared};
-use super::objects::{Id, Objects, Preconditions};
-use super::secrets::Secrets;
+use super::id::Id;
 use super::steps::ManifestChange;
 use crate::api::GROUP;
 use crate::cluster::merge;
@@ -15,21 +15,20 @@ use crate::controller::environment::{Kind, KindVisitor, Kinds};
 use crate::controller::object::Managed;
 use crate::controller::registry::AllKinds;
 use crate::decide::names::FIELD_MANAGER;
+use crate::in_memory::full_name;
 
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Applies a manifest; `namespace` is that of manifests that name none. Returns its resource, or
 /// `None` if it is none of dbplane.
 pub fn apply(
-    objects: &mut Objects,
-    secrets: &mut Secrets,
+    cluster: &PlanCluster,
     manifest: &Value,
     namespace: &str,
-    now: Timestamp,
 ) -> Result<Option<(Id, ManifestChange)>, String> {
     let api_version = manifest["apiVersion"].as_str().unwrap_or_default();
     if api_version == "v1" && manifest["kind"] == "Secret" {
-        declare(secrets, manifest.clone(), namespace)?;
+        declare(cluster, manifest.clone(), namespace)?;
         return Ok(None);
     }
     if api_version.split('/').next() != Some(GROUP) {
@@ -38,7 +37,9 @@ pub fn apply(
     let mut manifest = manifest.clone();
     set_namespace(&mut manifest, namespace);
     let id = Id::of_value(&manifest).ok_or("a manifest has no kind or no name")?;
-    let Some(stored) = objects.value(&id).cloned() else {
+    let unreadable = || format!("{id} cannot be read");
+    let resource = id.resource().ok_or_else(unreadable)?;
+    let Some(stored) = cluster.find(&id) else {
         let metadata = &manifest["metadata"];
         let named = json!({
             "apiVersion": manifest["apiVersion"], "kind": id.kind, "spec": manifest["spec"],
@@ -47,19 +48,21 @@ pub fn apply(
                 "labels": metadata["labels"], "annotations": metadata["annotations"],
             },
         });
-        objects
-            .create(without_nulls(named), now)
-            .map_err(|_| format!("{id} cannot be read"))?;
+        cluster
+            .stored()
+            .create(&resource, without_nulls(named), cluster.now)
+            .map_err(|_| unreadable())?;
         return Ok(Some((id, ManifestChange::New)));
     };
-    let next = applied(&stored, &manifest);
-    let differs = canonical(&next) != canonical(&stored) || next["metadata"] != stored["metadata"];
+    let before = &stored.value;
+    let next = applied(before, &manifest);
+    let differs = canonical(&next) != canonical(before) || next["metadata"] != before["metadata"];
     if !differs {
         return Ok(Some((id, ManifestChange::Unchanged)));
     }
-    objects
-        .change(&id, Preconditions::default(), |object| *object = next)
-        .map_err(|_| format!("{id} cannot be read"))?;
+    let next = stored.changed(|object| *object = next);
+    let next = next.map_err(|_| unreadable())?;
+    cluster.stored().put(&resource, next);
     Ok(Some((id, ManifestChange::Changed)))
 }
 
@@ -172,7 +175,7 @@ fn without_nulls(mut value: Value) -> Value {
 }
 
 /// A Secret that is applied together with resources that refer to it.
-fn declare(secrets: &mut Secrets, mut manifest: Value, namespace: &str) -> Result<(), String> {
+fn declare(cluster: &PlanCluster, mut manifest: Value, namespace: &str) -> Result<(), String> {
     let text = manifest["stringData"].take();
     let mut secret: Secret =
         serde_json::from_value(manifest).map_err(|_| "a Secret cannot be read".to_owned())?;
@@ -183,15 +186,9 @@ fn declare(secrets: &mut Secrets, mut manifest: Value, namespace: &str) -> Resul
             ByteString(value.as_str().unwrap_or_default().as_bytes().to_vec()),
         );
     }
-    let place = (
-        secret
-            .metadata
-            .namespace
-            .clone()
-            .unwrap_or_else(|| namespace.to_owned()),
-        secret.metadata.name.clone().unwrap_or_default(),
-    );
-    secret.metadata.namespace = Some(place.0.clone());
-    secrets.declare(place, secret);
+    let namespace = secret.namespace().unwrap_or_else(|| namespace.to_owned());
+    let name = full_name(Some(&namespace), &secret.name_any());
+    secret.metadata.namespace = Some(namespace);
+    cluster.declare_secret(&name, secret);
     Ok(())
 }

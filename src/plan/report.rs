@@ -7,8 +7,9 @@ use crate::controller::object::AccountName;
 use crate::decide::{Report, Wake, identity};
 use crate::domain;
 
+use super::cluster::PlanCluster;
 use super::environment::Planner;
-use super::objects::{Id, Objects};
+use super::id::Id;
 use super::platform::BeforeAndAfter;
 use super::rounds::PassesEnd;
 use super::steps::{
@@ -25,8 +26,9 @@ pub struct Bound {
 }
 
 /// The binding of every Compute.
-pub fn bindings(objects: &Objects) -> BTreeMap<Id, Bound> {
-    objects
+pub fn bindings(cluster: &PlanCluster) -> BTreeMap<Id, Bound> {
+    cluster
+        .stored()
         .all::<Compute>()
         .iter()
         .filter_map(|compute| bound(compute))
@@ -54,7 +56,7 @@ pub fn plan(
     before: &BTreeMap<Id, Bound>,
     declared: &BTreeMap<Id, ManifestChange>,
 ) -> Plan {
-    let after = bindings(&planner.cluster.objects());
+    let after = bindings(&planner.cluster.0);
     let resources: Vec<Planned> = ids
         .iter()
         .map(|id| {
@@ -98,7 +100,7 @@ fn planned(
     manifest: Option<&ManifestChange>,
     steps: Vec<Step>,
 ) -> Planned {
-    let gone = planner.cluster.objects().stored(id).is_none();
+    let gone = planner.cluster.0.find(id).is_none();
     let mut planned = Planned {
         id: id.clone(),
         manifest: manifest.copied(),
@@ -135,16 +137,11 @@ fn planned(
 }
 
 fn silent(planner: &Planner, id: &Id) -> String {
-    let value = planner
-        .cluster
-        .objects()
-        .value(id)
-        .cloned()
-        .unwrap_or_default();
-    let account = value["spec"]["accountRef"]["name"]
-        .as_str()
-        .unwrap_or("its account")
-        .to_owned();
+    let object = planner.cluster.0.find(id);
+    let account = object
+        .as_ref()
+        .and_then(|object| object.value["spec"]["accountRef"]["name"].as_str());
+    let account = account.unwrap_or("its account");
     format!("The platform of account {account} was not read, so nothing is decided.")
 }
 

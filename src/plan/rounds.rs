@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use kube::Resource;
+use kube::{Resource, ResourceExt};
 
 use super::environment::Planner;
-use super::objects::{Id, StoredObject};
+use super::id::Id;
 use crate::api::{Account, ClusterAccount};
 use crate::cluster::explained;
 use crate::controller::account::{AnyAccount, CredentialRef};
@@ -16,6 +16,7 @@ use crate::controller::object::AccountName;
 use crate::controller::pass::{Next, Pass, pass};
 use crate::controller::registry::AllKinds;
 use crate::decide::{Report, Wake};
+use crate::in_memory::{ObjectsByName, Print, Stored, hash};
 
 /// More than any chain of resources that wait for each other.
 const MOST_ROUNDS: usize = 500;
@@ -40,11 +41,12 @@ impl Planner {
         let mut ended = BTreeMap::new();
         for _ in 0..MOST_ROUNDS {
             let before = self.effects();
+            let objects = self.cluster.0.stored().objects.clone();
             for id in self.concerned(selected) {
                 let how = self.passes(&id).await;
                 ended.insert(id, how);
-                self.handle_deletions();
             }
+            self.handle_deletions(&objects);
             if !self.read_wanted().await && self.effects() == before {
                 break;
             }
@@ -52,9 +54,9 @@ impl Planner {
         ended
     }
 
-    /// Number of effects so far.
+    /// The number of steps so far, and a hash of what is stored.
     fn effects(&self) -> (u64, u64) {
-        (self.trail.count(), self.cluster.objects().writes)
+        (self.trail.count(), hash(&self.cluster.0.stored().objects))
     }
 
     /// Runs passes over one resource, as long as one follows another at once.
@@ -91,12 +93,19 @@ impl Planner {
         PassesEnd::Busy
     }
 
-    fn handle_deletions(&self) {
-        let gone = std::mem::take(&mut self.cluster.objects().gone);
-        for (id, stored) in &gone {
+    /// Forgets the objects that were deleted since `before`.
+    fn handle_deletions(&self, before: &ObjectsByName) {
+        let objects = self.cluster.0.stored().objects.clone();
+        let is_same = |now: &Print<Stored>, stored: &Stored| now.uid() == stored.uid();
+        for (resource, stored) in before.iter() {
+            if objects
+                .get(resource)
+                .is_some_and(|now| is_same(now, stored))
+            {
+                continue;
+            }
             AllKinds::each(&mut DeletedObject {
                 planner: self,
-                id,
                 stored,
             });
         }
@@ -105,25 +114,23 @@ impl Planner {
     /// The accounts that the planned resources need, and then these resources.
     fn concerned(&self, selected: &BTreeSet<Id>) -> Vec<Id> {
         let planned = self.planned(selected);
-        let objects = self.cluster.objects();
         let mut needs = NeededAccounts {
             accounts: BTreeSet::new(),
             secrets: BTreeSet::new(),
             stored: None,
         };
         for id in &planned {
-            needs.stored = objects
-                .stored(id)
-                .map(|stored| (id.clone(), stored.clone()));
+            needs.stored = self.cluster.0.find(id);
             AllKinds::each(&mut needs);
         }
         let mut accounts = BTreeSet::new();
-        for account in objects.all::<Account>() {
+        let stored = self.cluster.0.stored();
+        for account in stored.all::<Account>() {
             if needs.has(account.as_ref()) {
                 accounts.insert(Id::of(account.as_ref()));
             }
         }
-        for account in objects.all::<ClusterAccount>() {
+        for account in stored.all::<ClusterAccount>() {
             if needs.has(account.as_ref()) {
                 accounts.insert(Id::of(account.as_ref()));
             }
@@ -135,21 +142,19 @@ impl Planner {
 
     /// The selected resources that still exist, and those that they own.
     pub fn planned(&self, selected: &BTreeSet<Id>) -> BTreeSet<Id> {
-        let objects = self.cluster.objects();
-        let uids: BTreeSet<String> = selected
+        let stored = self.cluster.0.stored();
+        let all: BTreeMap<Id, &Print<Stored>> = stored
+            .objects
+            .values()
+            .filter_map(|object| Some((Id::of_value(&object.value)?, object)))
+            .collect();
+        let owners: Vec<&str> = selected
             .iter()
-            .filter_map(|id| {
-                objects.value(id)?["metadata"]["uid"]
-                    .as_str()
-                    .map(str::to_owned)
-            })
+            .filter_map(|id| Some(all.get(id)?.uid()))
             .collect();
         let mut planned = BTreeSet::new();
-        for id in objects.ids() {
-            let is_owned = objects
-                .stored(id)
-                .is_some_and(|stored| uids.iter().any(|uid| stored.is_owned_by(uid)));
-            if is_owned || selected.contains(id) {
+        for (id, object) in &all {
+            if selected.contains(id) || owners.iter().any(|uid| object.is_owned_by(uid)) {
                 planned.insert(id.clone());
             }
         }
@@ -168,12 +173,8 @@ impl KindVisitor for OnePass<'_> {
         if *self.id.kind != *K::Object::kind(&()) {
             return;
         }
-        let found = self
-            .planner
-            .cluster
-            .objects()
-            .stored(self.id)
-            .and_then(StoredObject::typed::<K::Object>);
+        let found = self.planner.cluster.0.find(self.id);
+        let found = found.and_then(|found| found.typed::<K::Object>());
         let (Some(object), planner) = (found, self.planner) else {
             return;
         };
@@ -183,15 +184,11 @@ impl KindVisitor for OnePass<'_> {
 
 struct DeletedObject<'a> {
     planner: &'a Planner,
-    id: &'a Id,
-    stored: &'a StoredObject,
+    stored: &'a Stored,
 }
 
 impl KindVisitor for DeletedObject<'_> {
     fn visit<K: Kind>(&mut self) {
-        if *self.id.kind != *K::Object::kind(&()) {
-            return;
-        }
         if let Some(object) = self.stored.typed::<K::Object>() {
             K::on_deleted(self.planner, &object);
         }
@@ -203,7 +200,7 @@ impl KindVisitor for DeletedObject<'_> {
 struct NeededAccounts {
     accounts: BTreeSet<AccountName>,
     secrets: BTreeSet<(String, String)>,
-    stored: Option<(Id, StoredObject)>,
+    stored: Option<Print<Stored>>,
 }
 
 impl NeededAccounts {
@@ -217,17 +214,12 @@ impl NeededAccounts {
 
 impl KindVisitor for NeededAccounts {
     fn visit<K: Kind>(&mut self) {
-        let Some((id, stored)) = &self.stored else {
-            return;
-        };
-        if *id.kind != *K::Object::kind(&()) {
-            return;
-        }
-        let Some(object) = stored.typed::<K::Object>() else {
+        let object = self.stored.as_ref().and_then(|it| it.typed::<K::Object>());
+        let Some(object) = object else {
             return;
         };
         self.accounts.extend(account_of::<K>(&object));
-        let namespace = id.namespace.clone().unwrap_or_default();
+        let namespace = object.namespace().unwrap_or_default();
         self.secrets.extend(
             K::relations(&object)
                 .written_secret

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::objects::Id;
+use super::id::Id;
 
 /// A step of the operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

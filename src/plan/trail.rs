@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use super::PlanError;
-use super::objects::Id;
+use super::id::Id;
 use super::steps::Step;
 
 /// The steps so far.

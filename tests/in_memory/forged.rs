@@ -5,8 +5,7 @@ use dbplane::decide::seal::{ObjectKey, seal};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::cluster::place;
-use super::request::Resource;
+use super::cluster::{Resource, place};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forged {

@@ -1,4 +1,4 @@
-//! Shared by the model check and the property tests: a cluster in memory, the port to it, and the
+//! Shared by the model check and the property tests: a cluster in memory, and the
 //! promises. The crash points use the promises too.
 //!
 //! Use it with `#[path = "../in_memory/mod.rs"] mod in_memory;`.
@@ -17,13 +17,7 @@
 
 pub mod cluster;
 pub mod forged;
-pub mod objects;
-pub mod port;
-pub mod print;
 pub mod promises;
-pub mod request;
-pub mod stored;
 
-pub use cluster::{Cluster, Request, Resource, Response, refused};
-pub use port::{Carrier, Port};
-pub use print::{Print, hash};
+pub use cluster::Cluster;
+pub use dbplane::in_memory::{Carrier, Port, Print, Request, Resource, Response, hash, refused};

@@ -369,7 +369,7 @@ struct Gone<'a> {
 impl KindVisitor for Gone<'_> {
     fn visit<K: Kind>(&mut self) {
         if self.stored.value["kind"] == K::Object::kind(&()).as_ref() {
-            K::on_deleted(self.env, self.stored.typed::<K::Object>().as_ref());
+            K::on_deleted(self.env, self.stored.typed::<K::Object>().unwrap().as_ref());
         }
     }
 }

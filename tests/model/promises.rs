@@ -211,7 +211,7 @@ fn key_in(state: &State, secret: &Secret) -> Option<i64> {
 
 /// A Compute with its record.
 pub fn bound_compute(bound: &Bound, stored: &Print<Stored>) -> BoundCompute {
-    let object = stored.typed::<Compute>();
+    let object = stored.typed::<Compute>().unwrap();
     let identity = bound.memos.bound.get(super::in_memory::hash(stored), || {
         Arc::new(identity::of_compute(&object).unwrap_or_default().identity)
     });
@@ -220,7 +220,7 @@ pub fn bound_compute(bound: &Bound, stored: &Print<Stored>) -> BoundCompute {
 
 /// A ProjectKey with its record.
 pub fn recorded_key(bound: &Bound, stored: &Print<Stored>) -> RecordedKey {
-    let object = stored.typed::<ProjectKey>();
+    let object = stored.typed::<ProjectKey>().unwrap();
     let identity = bound
         .memos
         .recorded

@@ -64,7 +64,7 @@ pub fn run<K: Kind>(
 ) -> Progress {
     let replayed = log.len();
     let env = prepare(base, log.to_vec(), now, cluster.cloned());
-    let object = base.caches[&base.resource].typed::<K::Object>();
+    let object = base.caches[&base.resource].typed::<K::Object>().unwrap();
     let mut running = pin!(pass::<K, Replay>(&env, &object));
     let polled = running
         .as_mut()
@@ -159,6 +159,10 @@ impl ToTape {
 }
 
 impl Carrier for ToTape {
+    fn full_name(namespace: Option<&str>, name: &str) -> String {
+        full_name(namespace, name)
+    }
+
     async fn carry(&self, mut request: Request) -> Result<Response, kube::Error> {
         match &mut request {
             Request::Event {
@@ -201,7 +205,10 @@ impl Replay {
             .filter(|((this, _), stored)| *this == kind && wanted(stored));
         let objects: Vec<_> = objects.map(|(_, stored)| stored).collect();
         depends_on(&objects);
-        objects.into_iter().map(|stored| stored.typed()).collect()
+        objects
+            .into_iter()
+            .filter_map(|stored| stored.typed())
+            .collect()
     }
 }
 
@@ -275,7 +282,7 @@ impl Objects for Replay {
         let name = full_name(reference.namespace.as_deref(), &reference.name);
         let object = self.base.caches.get(&(kind::<K>(), name));
         depends_on(&object);
-        Some(object?.typed())
+        object?.typed()
     }
 
     fn objects<K: Kind>(&self) -> Vec<Arc<K::Object>> {

@@ -91,6 +91,6 @@ pub fn name_of(request: &Request) -> String {
             ..
         } => format!("write of Secret {name}"),
         Request::PatchSecret { name, .. } => format!("patch of Secret {name}"),
-        Request::IsNamespaceTerminating => "read of the namespace".to_owned(),
+        Request::IsNamespaceTerminating(_) => "read of the namespace".to_owned(),
     }
 }

@@ -384,6 +384,10 @@ impl Lists<RateLimited> for Process {
 pub struct Carried(Shared);
 
 impl Carrier for Carried {
+    fn full_name(namespace: Option<&str>, name: &str) -> String {
+        full_name(namespace, name)
+    }
+
     async fn carry(&self, request: in_memory::Request) -> Result<Response, kube::Error> {
         if let in_memory::Request::Event {
             resource,

@@ -98,7 +98,7 @@ impl Simulation {
         let target = match request.target() {
             Target::Object(resource) => &resource.1,
             Target::Secret(name) => name,
-            Target::Namespace => return,
+            Target::Namespace(_) => return,
         };
         if place(target).0 != place(&actor.1).0 {
             let violation = format!(

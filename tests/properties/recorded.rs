@@ -74,7 +74,7 @@ pub fn stored(recording: &Recording) -> Shared {
             let name = object["metadata"]["name"].as_str().unwrap().to_owned();
             cluster
                 .objects
-                .insert((kind, name), Stored::new(kind, object.clone()));
+                .insert((kind, name), Stored::read(object.clone()).unwrap());
         }
     }
     for secret in &recording.objects["Secret"] {

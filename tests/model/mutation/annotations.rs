@@ -44,5 +44,5 @@ pub fn as_if_its_own(stored: &Print<Stored>) -> Print<Stored> {
     ));
     seen["metadata"]["annotations"][RECORD] = sealed.clone();
     seen["status"]["record"] = sealed;
-    Stored::new(seen["kind"].clone().as_str().unwrap(), seen)
+    Stored::read(seen).unwrap()
 }

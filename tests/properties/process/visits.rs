@@ -76,7 +76,7 @@ impl KindVisitor for Gone<'_> {
         if K::Object::kind(&()) != self.resource.0 {
             return;
         }
-        let object = self.stored.typed::<K::Object>();
+        let object = self.stored.typed::<K::Object>().unwrap();
         K::on_deleted(self.process, object.as_ref());
         // A pass with the last version may still have been queued.
         let effects = || self.process.simulation.lock().effects;

@@ -1,24 +1,32 @@
-//! Requests to the API server in memory, and its answers.
+//! Requests to the cluster in memory, and its answers.
 
 use k8s_openapi::api::core::v1::Secret;
 
 use super::print::Print;
 use super::stored::Stored;
 
-/// An object, by kind and name.
+/// An object, by kind and full name.
 pub type Resource = (&'static str, String);
+
+/// The name of an object or Secret, with its namespace.
+pub fn full_name(namespace: Option<&str>, name: &str) -> String {
+    match namespace {
+        Some(namespace) => format!("{namespace}/{name}"),
+        None => name.to_owned(),
+    }
+}
 
 /// A request to the API server.
 #[derive(Clone, Debug, Hash)]
 pub enum Request {
-    /// A merge patch, as text. It conflicts unless it names the current version.
+    /// A merge patch, as text. It conflicts if it names another version than the current one.
     Patch {
         resource: Resource,
         uid: String,
         patch: String,
     },
-    /// Server-side apply of the status, as text. It conflicts unless it names the current version.
-    /// Omitted fields are removed.
+    /// Server-side apply of the status, as text. It conflicts if it names another version than the
+    /// current one. Omitted fields are removed.
     ApplyStatus {
         resource: Resource,
         uid: String,
@@ -57,14 +65,15 @@ pub enum Request {
         name: String,
         patch: String,
     },
-    IsNamespaceTerminating,
+    IsNamespaceTerminating(String),
 }
 
-/// The object or Secret that a request is about.
+/// The object, Secret or namespace that a request is about.
+#[derive(Debug)]
 pub enum Target<'a> {
     Object(&'a Resource),
     Secret(&'a str),
-    Namespace,
+    Namespace(&'a str),
 }
 
 impl Request {
@@ -80,7 +89,7 @@ impl Request {
             | Self::CreateSecret(name, _)
             | Self::ApplySecret { name, .. }
             | Self::PatchSecret { name, .. } => Target::Secret(name),
-            Self::IsNamespaceTerminating => Target::Namespace,
+            Self::IsNamespaceTerminating(name) => Target::Namespace(name),
         }
     }
 
@@ -89,7 +98,7 @@ impl Request {
         match self {
             Self::ReadObject(_)
             | Self::ReadSecret(_)
-            | Self::IsNamespaceTerminating
+            | Self::IsNamespaceTerminating(_)
             | Self::Event { .. } => false,
             Self::ApplySecret { dry_run, .. } => !dry_run,
             _ => true,

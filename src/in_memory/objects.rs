@@ -11,13 +11,13 @@ use super::stored::Stored;
 
 /// Objects by name. Copies share the index by key until an object's keys change.
 #[derive(Clone, Debug, Default)]
-pub struct Objects {
+pub struct ObjectsByName {
     stored: BTreeMap<Resource, Print<Stored>>,
     /// Names of the objects of a kind with a key, by the hash of the key.
     by_key: Arc<BTreeMap<(&'static str, u64), BTreeSet<String>>>,
 }
 
-impl Deref for Objects {
+impl Deref for ObjectsByName {
     type Target = BTreeMap<Resource, Print<Stored>>;
 
     fn deref(&self) -> &Self::Target {
@@ -26,13 +26,13 @@ impl Deref for Objects {
 }
 
 /// The index is derived from the objects, so it is left out of the hash.
-impl Hash for Objects {
+impl Hash for ObjectsByName {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.stored.hash(hasher);
     }
 }
 
-impl Objects {
+impl ObjectsByName {
     pub fn insert(&mut self, resource: Resource, stored: Print<Stored>) {
         let before = self.stored.insert(resource.clone(), stored.clone());
         self.index(
@@ -51,7 +51,7 @@ impl Objects {
     /// The objects of a kind whose key has this hash.
     pub fn having(&self, kind: &'static str, key: u64) -> impl Iterator<Item = &Print<Stored>> {
         let names = self.by_key.get(&(kind, key)).into_iter().flatten();
-        names.map(move |name| &self.stored[&(kind, name.clone())])
+        names.filter_map(move |name| self.stored.get(&(kind, name.clone())))
     }
 
     fn index(&mut self, (kind, name): &Resource, before: &[u64], now: &[u64]) {
