@@ -16,11 +16,13 @@ pub mod cron;
 pub mod declare;
 mod disruption;
 pub mod drift;
+mod gates;
 pub mod identity;
 pub mod kept;
 pub mod key;
 pub mod memory;
 pub mod names;
+mod observed;
 pub mod operations;
 pub mod put_back;
 mod reason;
@@ -40,6 +42,7 @@ pub use attention::Attention;
 pub use brake::Brake;
 pub use conditions::{Health, Report, Sync};
 pub use memory::{Action, Memory};
+pub use observed::Observed;
 pub use reason::Reason;
 use seal::ObjectKey;
 
@@ -218,6 +221,8 @@ pub enum AccountView {
         organization: Option<String>,
     },
     Pending,
+    /// The kind of the resource uses no account.
+    NotNeeded,
     Missing {
         name: String,
     },
@@ -245,7 +250,7 @@ impl AccountView {
     /// Why the account cannot be used; `None` if it can.
     pub fn obstacle(&self) -> Option<Health> {
         match self {
-            Self::Usable { .. } | Self::Pending => None,
+            Self::Usable { .. } | Self::Pending | Self::NotNeeded => None,
             Self::Missing { name } => Some(Health::Stalled(
                 Reason::AccountNotFound,
                 format!("{name} does not exist. Create it, or correct spec.accountRef."),

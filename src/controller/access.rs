@@ -17,7 +17,7 @@ use crate::api::{
 use crate::decide::account::Availability;
 use crate::decide::memory::ActionProblem;
 use crate::decide::released::has_finalizer;
-use crate::decide::{AccountView, Action, Reason};
+use crate::decide::{AccountView, Action, Observed, Reason};
 use crate::domain::{Fault, NameSupport};
 use crate::platform::{Latest, Listing};
 
@@ -265,12 +265,12 @@ pub fn tell_of_list<E: Environment, L: Listing>(env: &E, name: &AccountName, lat
 pub fn is_lost_since<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    observed: &K::Observed,
+    observed: &Observed<K::Facts>,
 ) -> bool {
     let Some(name) = account_of::<K>(object) else {
         return false;
     };
-    let usable = matches!(K::account_view(observed), Some(AccountView::Usable { .. }));
+    let usable = matches!(observed.account, AccountView::Usable { .. });
     usable && meta(env, &name).is_none_or(|account| is_lost(&account, object))
 }
 

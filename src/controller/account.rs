@@ -13,7 +13,7 @@ use kube::{Api, Client, Resource, ResourceExt};
 use super::environment::{Environment, Kind, Observation, Relations, StepError};
 use super::object::{AccountName, Managed, Status, namespaced};
 use crate::api::{Account, AccountKind, AccountStatus, ClusterAccount, Condition, PlatformAccess};
-use crate::decide::account::{self, AccountObserved, AccountStep};
+use crate::decide::account::{self, AccountFacts, AccountObserved, AccountStep};
 use crate::decide::{Decision, Report};
 
 impl Managed for Account {
@@ -119,7 +119,7 @@ pub struct Accounts<A>(PhantomData<fn() -> A>);
 
 impl<A: AnyAccount> Kind for Accounts<A> {
     type Object = A;
-    type Observed = AccountObserved;
+    type Facts = AccountFacts;
     type Step = AccountStep;
     const IS_ACCOUNT: bool = true;
 
@@ -127,7 +127,7 @@ impl<A: AnyAccount> Kind for Accounts<A> {
         env: &E,
         object: &A,
         _now: Timestamp,
-    ) -> Result<Observation<AccountObserved, E::Client>, kube::Error> {
+    ) -> Result<Observation<AccountFacts, E::Client>, kube::Error> {
         observe::observe(env, object).await
     }
 

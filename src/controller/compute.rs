@@ -18,11 +18,11 @@ use super::index::Key;
 use super::object::{Managed, Status, namespaced};
 use super::pass::forget;
 use crate::api::{Compute, ComputeStatus, Condition};
-use crate::decide::compute::{self, ComputeObserved, ComputeStep};
+use crate::decide::compute::{self, ComputeFacts, ComputeObserved, ComputeStep};
 use crate::decide::identity::{Binding, Origin, of_compute};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::write_contention::{Repair, WrittenPart};
-use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
+use crate::decide::{Decision, Report};
 use crate::telemetry::metrics::CreateOutcome;
 
 impl Managed for Compute {
@@ -70,7 +70,7 @@ pub struct Computes;
 
 impl Kind for Computes {
     type Object = Compute;
-    type Observed = ComputeObserved;
+    type Facts = ComputeFacts;
     type Step = ComputeStep;
     const USES_ACCOUNT: bool = true;
     const SELECTED: bool = true;
@@ -79,7 +79,7 @@ impl Kind for Computes {
         env: &E,
         object: &Compute,
         now: Timestamp,
-    ) -> Result<Observation<ComputeObserved, E::Client>, kube::Error> {
+    ) -> Result<Observation<ComputeFacts, E::Client>, kube::Error> {
         observe::observe(env, object, now).await
     }
 
@@ -122,10 +122,6 @@ impl Kind for Computes {
         )
     }
 
-    fn set_memory(observed: &mut ComputeObserved, memory: Memory) {
-        observed.memory = memory;
-    }
-
     fn change<'a>(object: &Compute, step: &'a ComputeStep) -> Change<'a> {
         match step {
             ComputeStep::Restore { record } => {
@@ -140,18 +136,6 @@ impl Kind for Computes {
             ComputeStep::DeleteTwin { id } => Change::DeleteStray(id),
             _ => Change::Other,
         }
-    }
-
-    fn set_brake(observed: &mut ComputeObserved, brake: Brake) {
-        observed.meta.brake = brake;
-    }
-
-    fn meta(observed: &ComputeObserved) -> Option<&Meta> {
-        Some(&observed.meta)
-    }
-
-    fn account_view(observed: &ComputeObserved) -> Option<&AccountView> {
-        Some(&observed.account)
     }
 
     fn relations(object: &Compute) -> Relations<'_> {

@@ -13,7 +13,7 @@ use kube::Resource;
 use secrecy::SecretString;
 use thiserror::Error;
 
-pub use self::effects::{Effects, Observation};
+pub use self::effects::{Effects, Observation, observed};
 pub use self::kind::{Change, Kind, KindVisitor, Kinds, Relations, account_of, keys, wake_by};
 pub use self::ports::{ListFaults, Lists, Objects};
 use super::labels;

@@ -23,10 +23,10 @@ use super::object::{Managed, Status, namespaced};
 use super::pass::forget;
 use crate::api::{Condition, ProjectKey, ProjectKeyStatus};
 use crate::decide::identity::of_key;
-use crate::decide::key::{self, KeyObserved, KeyStep};
+use crate::decide::key::{self, KeyFacts, KeyObserved, KeyStep};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::write_contention::{Repair, WrittenPart};
-use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
+use crate::decide::{Decision, Report};
 
 impl Managed for ProjectKey {
     fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
@@ -68,7 +68,7 @@ pub struct ProjectKeys;
 
 impl Kind for ProjectKeys {
     type Object = ProjectKey;
-    type Observed = KeyObserved;
+    type Facts = KeyFacts;
     type Step = KeyStep;
     const USES_ACCOUNT: bool = true;
 
@@ -76,7 +76,7 @@ impl Kind for ProjectKeys {
         env: &E,
         object: &ProjectKey,
         now: Timestamp,
-    ) -> Result<Observation<KeyObserved, E::Client>, kube::Error> {
+    ) -> Result<Observation<KeyFacts, E::Client>, kube::Error> {
         observe::observe(env, object, now).await
     }
 
@@ -107,10 +107,6 @@ impl Kind for ProjectKeys {
         )
     }
 
-    fn set_memory(observed: &mut KeyObserved, memory: Memory) {
-        observed.memory = memory;
-    }
-
     fn change<'a>(object: &ProjectKey, step: &'a KeyStep) -> Change<'a> {
         match step {
             KeyStep::Restore { record } => {
@@ -125,10 +121,6 @@ impl Kind for ProjectKeys {
         }
     }
 
-    fn set_brake(observed: &mut KeyObserved, brake: Brake) {
-        observed.meta.brake = brake;
-    }
-
     fn relations(object: &ProjectKey) -> Relations<'_> {
         Relations {
             account: Some(&object.spec.account_ref),
@@ -140,14 +132,6 @@ impl Kind for ProjectKeys {
 
     fn needs_finalizer(object: &ProjectKey) -> bool {
         of_key(object).is_ok_and(|record| key::is_held(&record.known()))
-    }
-
-    fn meta(observed: &KeyObserved) -> Option<&Meta> {
-        Some(&observed.meta)
-    }
-
-    fn account_view(observed: &KeyObserved) -> Option<&AccountView> {
-        Some(&observed.account)
     }
 
     fn platform_objects(object: &ProjectKey) -> Result<Vec<String>, InvalidAnnotation> {

@@ -28,7 +28,7 @@ use super::object::{Managed, Status, uid};
 use crate::cluster::{Cluster, resource_version};
 use crate::decide::memory::ActionProblem;
 use crate::decide::write_contention::{Repair, WrittenPart};
-use crate::decide::{Action, Decision, Reason, Report, Wake, names};
+use crate::decide::{Action, Decision, Observed, Reason, Report, Wake, names};
 use crate::spans;
 
 /// The reason of the event for a resource that is released because its project no longer exists.
@@ -121,7 +121,7 @@ enum Taken {
 async fn take_step<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    observed: &mut K::Observed,
+    observed: &mut Observed<K::Facts>,
     step: &K::Step,
 ) -> Result<Taken, kube::Error> {
     let uid = uid(object);
@@ -155,7 +155,7 @@ async fn take_step<K: Kind, E: Environment>(
 fn step_failed<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    observed: &mut K::Observed,
+    observed: &mut Observed<K::Facts>,
     action: Action,
     problem: ActionProblem,
 ) -> Taken {
@@ -179,7 +179,7 @@ fn step_failed<K: Kind, E: Environment>(
     if next == Next::OnOwnWrite {
         return Taken::Ended(Pass::only(next));
     }
-    K::set_memory(observed, memory);
+    observed.memory = memory;
     Taken::Failed(now)
 }
 
@@ -211,7 +211,7 @@ async fn restore_record<K: Kind, E: Environment>(
 async fn rest<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    observed: &K::Observed,
+    observed: &Observed<K::Facts>,
     decision: &mut Decision<K::Step>,
     now: Timestamp,
 ) -> Result<Wake, kube::Error> {
@@ -249,7 +249,7 @@ async fn rest<K: Kind, E: Environment>(
 fn decide<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    observed: &mut K::Observed,
+    observed: &mut Observed<K::Facts>,
     now: Timestamp,
 ) -> Decision<K::Step> {
     let mut decision = K::decide(object, observed, now);
@@ -258,7 +258,7 @@ fn decide<K: Kind, E: Environment>(
         .as_ref()
         .and_then(|step| brake::held::<K, E>(env, object, step, now))
     {
-        K::set_brake(observed, brake);
+        observed.meta.brake = brake;
         decision = K::decide(object, observed, now);
     }
     let waits = match &decision.step {
@@ -310,7 +310,7 @@ fn invalidate<K: Kind, E: Environment>(env: &E, object: &K::Object) {
 async fn perform<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    observed: &K::Observed,
+    observed: &Observed<K::Facts>,
     step: &K::Step,
 ) -> Result<(), StepError> {
     let _in_step = env.state().begin_step(&uid(object));
@@ -325,7 +325,7 @@ async fn perform<K: Kind, E: Environment>(
 async fn report<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    observed: &K::Observed,
+    observed: &Observed<K::Facts>,
     decision: &Decision<K::Step>,
     now: Timestamp,
 ) -> Result<(Wake, Option<K::Object>), kube::Error> {

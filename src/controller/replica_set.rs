@@ -6,14 +6,14 @@ mod perform;
 use jiff::Timestamp;
 use kube::{Api, Client, Resource, ResourceExt};
 
-use super::environment::{Change, Effects, Environment, Kind, Observation, Relations, StepError};
+use super::environment::{Change, Environment, Kind, Observation, Relations, StepError};
 use super::index::Key;
 use super::object::{Managed, Status, namespaced, uid};
 use super::pass::forget;
 use crate::api::{Condition, ReadReplicaSet, ReadReplicaSetStatus};
-use crate::decide::replica_set::{self, SetObserved, SetStep};
+use crate::decide::replica_set::{self, SetFacts, SetObserved, SetStep};
 use crate::decide::write_contention::{Repair, WrittenPart};
-use crate::decide::{Decision, Memory, Report};
+use crate::decide::{Decision, Report};
 
 impl Managed for ReadReplicaSet {
     fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
@@ -47,18 +47,15 @@ pub struct ReadReplicaSets;
 
 impl Kind for ReadReplicaSets {
     type Object = ReadReplicaSet;
-    type Observed = SetObserved;
+    type Facts = SetFacts;
     type Step = SetStep;
 
     async fn observe<E: Environment>(
         env: &E,
         object: &ReadReplicaSet,
         _: Timestamp,
-    ) -> Result<Observation<SetObserved, E::Client>, kube::Error> {
-        Ok(Observation {
-            observed: observe::observe(env, object).await?,
-            effects: Effects::default(),
-        })
+    ) -> Result<Observation<SetFacts, E::Client>, kube::Error> {
+        observe::observe(env, object).await
     }
 
     fn decide(
@@ -105,10 +102,6 @@ impl Kind for ReadReplicaSets {
                 }),
             _ => Change::Other,
         }
-    }
-
-    fn set_memory(observed: &mut SetObserved, memory: Memory) {
-        observed.memory = memory;
     }
 
     fn relations(object: &ReadReplicaSet) -> Relations<'_> {

@@ -7,8 +7,8 @@ use dbplane::decide::identity::{
     of_key, written,
 };
 use dbplane::decide::key::{
-    KeyAccount, KeyListing, KeyObserved, KeySecretView, KeyStep, Probe, SecretContents, decide,
-    status,
+    KeyAccount, KeyFacts, KeyListing, KeyObserved, KeySecretView, KeyStep, Probe, SecretContents,
+    decide, status,
 };
 use dbplane::decide::memory::ActionProblem;
 use dbplane::decide::names::{ClusterId, unique};
@@ -199,34 +199,36 @@ fn observed(
             ..Meta::default()
         },
         uid: object.metadata.uid.clone().unwrap(),
-        created: before(9000),
-        identity: Ok(identity),
-        is_wish: false,
         account: AccountView::Usable {
             organization: Some("org-1".to_owned()),
         },
-        platform: Some(PLATFORM.to_owned()),
-        project_gone: false,
-        secret: KeySecretView::Ours(SecretContents::Key {
-            key: current,
-            as_declared: true,
-        }),
-        accounts: Vec::new(),
-        rival: None,
-        secret_deleting: false,
-        revoked: None,
-        rotate: None,
-        listing: listing.clone(),
-        listed: listing.clone(),
-        known: listing,
-        not_offered_until: None,
-        probe: Probe::Accepted(NOW),
-        unsaved: None,
-        unsaved_probe: Probe::NotAsked(None),
         memory: Memory::default(),
         limits: Limits::default(),
         cluster: cluster(),
         random: 7,
+        facts: KeyFacts {
+            created: before(9000),
+            identity: Ok(identity),
+            is_wish: false,
+            platform: Some(PLATFORM.to_owned()),
+            project_gone: false,
+            secret: KeySecretView::Ours(SecretContents::Key {
+                key: current,
+                as_declared: true,
+            }),
+            accounts: Vec::new(),
+            rival: None,
+            secret_deleting: false,
+            revoked: None,
+            rotate: None,
+            listing: listing.clone(),
+            listed: listing.clone(),
+            known: listing,
+            not_offered_until: None,
+            probe: Probe::Accepted(NOW),
+            unsaved: None,
+            unsaved_probe: Probe::NotAsked(None),
+        },
     }
 }
 

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use dbplane::api::{Compute, ReadReplicaSetSpec, ReadReplicaSetStatus};
 use dbplane::decide::connection::{CredentialsView, SecretView};
 use dbplane::decide::names::derived;
-use dbplane::decide::replica_set::{FoundReplica, SetObserved, SetStep, decide, relation, status};
-use dbplane::decide::{Memory, Meta, kept};
+use dbplane::decide::replica_set::{
+    FoundReplica, SetFacts, SetObserved, SetStep, decide, relation, status,
+};
+use dbplane::decide::{AccountView, Limits, Memory, Meta, kept};
 use serde_json::{Value, json};
 
 use super::worst::{Place, read_replica_set};
@@ -78,15 +80,22 @@ impl Given {
                 generation: 1,
                 ..Meta::default()
             },
-            computes: computes.into_iter().filter_map(found).collect(),
-            settled: true,
-            unreadable: 0,
-            names,
-            secret: SecretView::Absent,
-            credentials,
-            connection_secret: None,
-            unused_secrets: Vec::new(),
+            uid: UID.to_owned(),
+            account: AccountView::NotNeeded,
             memory: Memory::default(),
+            limits: Limits::default(),
+            cluster: "c1u57e".parse().unwrap(),
+            random: 7,
+            facts: SetFacts {
+                computes: computes.into_iter().filter_map(found).collect(),
+                settled: true,
+                unreadable: 0,
+                names,
+                secret: SecretView::Absent,
+                credentials,
+                connection_secret: None,
+                unused_secrets: Vec::new(),
+            },
         };
         Self { spec, observed }
     }

@@ -12,13 +12,13 @@ use super::dependents::{self, Dependent};
 use super::{AnyAccount, CredentialRef};
 use crate::api::SeenProjects;
 use crate::cluster::Cluster;
-use crate::controller::environment::{Effects, Environment, Observation};
+use crate::controller::environment::{Effects, Environment, Observation, observed};
 use crate::controller::state::{AccountEntry, Connection};
-use crate::decide::Meta;
 use crate::decide::account::{
-    self, AccountObserved, Credential, ProjectsObserved, SecretProtection,
+    self, AccountFacts, AccountObserved, Credential, ProjectsObserved, SecretProtection,
 };
 use crate::decide::released::has_finalizer_named;
+use crate::decide::{AccountView, Meta};
 use crate::domain::NameSupport;
 use crate::platform::{ConnectError, PlatformClient};
 
@@ -27,7 +27,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(30);
 pub(super) async fn observe<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
-) -> Result<Observation<AccountObserved, E::Client>, kube::Error> {
+) -> Result<Observation<AccountFacts, E::Client>, kube::Error> {
     let reference = object.credential();
     let secret = env
         .cluster()
@@ -41,11 +41,11 @@ pub(super) async fn observe<A: AnyAccount, E: Environment>(
     let finalizers = env.settings().finalizers(object);
     let list_faults = env.list_faults(&object.account_name());
     let blocking = users.iter().filter(|user| user.needs_it);
-    let observed = AccountObserved {
-        meta: Meta {
-            has_finalizer: has_finalizer_named(object.meta(), &finalizers.account),
-            ..object.meta_observed()
-        },
+    let meta = Meta {
+        has_finalizer: has_finalizer_named(object.meta(), &finalizers.account),
+        ..object.meta_observed()
+    };
+    let facts = AccountFacts {
         shared: env.settings().is_shared(object),
         credential,
         check: connection
@@ -72,6 +72,7 @@ pub(super) async fn observe<A: AnyAccount, E: Environment>(
             None => None,
         },
     };
+    let observed = observed(env, object, meta, AccountView::NotNeeded, facts);
     let entry = account_entry(connection, &observed);
     let effects = Effects {
         account: Some((object.account_name(), entry)),

@@ -15,12 +15,13 @@ use crate::api::Compute;
 use crate::cluster::resource_version;
 use crate::controller::access::{self, Access};
 use crate::controller::connection;
-use crate::controller::environment::{Effects, Environment, Observation, account_of};
+use crate::controller::environment::{Effects, Environment, Observation, account_of, observed};
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed, meta_observed, rank, uid};
 use crate::controller::state::{Connection, ResourceState};
 use crate::decide::compute::{
-    self, ClaimSubject, ComputeObserved, SnapshotState, looks_besides, may_rest_on_older_list,
+    self, ClaimSubject, ComputeFacts, ComputeObserved, SnapshotState, looks_besides,
+    may_rest_on_older_list,
 };
 use crate::decide::connection::Address;
 use crate::decide::identity::{self, ComputeIdentity, Evidence, Record};
@@ -33,8 +34,7 @@ pub(super) async fn observe<E: Environment>(
     env: &E,
     object: &Compute,
     now: Timestamp,
-) -> Result<Observation<ComputeObserved, E::Client>, kube::Error> {
-    let settings = env.settings();
+) -> Result<Observation<ComputeFacts, E::Client>, kube::Error> {
     let record = record(env, object);
     let known = recorded(&record);
     let wish = record.as_ref().ok().and_then(|record| record.wish.clone());
@@ -45,7 +45,7 @@ pub(super) async fn observe<E: Environment>(
         known: &known,
         now,
     };
-    let (relevant, remembered) = look(env, &seeker, sought, &access);
+    let relevant = look(env, &seeker, sought, &access);
     let connection_secret = secret::of(env, object).await?;
     let credentials = secret::credentials(env, object).await?;
     let unused_secrets = secret::unused(env, object).await?;
@@ -54,9 +54,8 @@ pub(super) async fn observe<E: Environment>(
     let shown = connection.map(|connection| connection.names);
     let name_support = relevant.name_support.max(shown.unwrap_or_default());
     let evidence = Evidence::now(name_support);
-    let observed = ComputeObserved {
-        meta: meta_observed(object, record.as_ref()),
-        uid: uid(object),
+    let meta = meta_observed(object, record.as_ref());
+    let facts = ComputeFacts {
         identity: record.clone().map(|record| record.identity),
         waiting_since: object
             .status
@@ -64,14 +63,13 @@ pub(super) async fn observe<E: Environment>(
             .and_then(|status| Some(status.waiting.as_ref()?.since)),
         restart_annotation: object.request(names::RESTART),
         not_created: not_created(object),
-        account: access.view.clone(),
         claims: connection
             .map(|connection| {
                 others::claims(env, &seeker, evidence, connection, &relevant.snapshot)
             })
             .unwrap_or_default(),
         snapshot: relevant.snapshot,
-        platform: connection.map(|connection| settings.platform(connection)),
+        platform: connection.map(|connection| env.settings().platform(connection)),
         project_gone: access.project_gone,
         connection_secret: connection::written(
             object.spec.connection.as_deref(),
@@ -83,13 +81,10 @@ pub(super) async fn observe<E: Environment>(
         last_seen: object.status.as_ref().and_then(Address::seen),
         name_support,
         returned: relevant.returned,
-        memory: remembered.memory,
         stale_from: relevant.stale_from,
-        limits: settings.limits,
-        cluster: settings.cluster.clone(),
-        random: env.random(),
         wish,
     };
+    let observed = observed(env, object, meta, access.view.clone(), facts);
     Ok(with_effects(env, object, &access, observed, now))
 }
 
@@ -125,10 +120,10 @@ fn with_effects<E: Environment>(
     env: &E,
     object: &Compute,
     access: &Access<E::Client>,
-    observed: ComputeObserved,
+    mut observed: ComputeObserved,
     now: Timestamp,
-) -> Observation<ComputeObserved, E::Client> {
-    let memory = updated_memory(env, object, &observed, now);
+) -> Observation<ComputeFacts, E::Client> {
+    observed.memory = updated_memory(object, &observed, now);
     let mut effects = Effects {
         requeue_accounts: access.wake.iter().cloned().collect(),
         ..Effects::default()
@@ -149,20 +144,12 @@ fn with_effects<E: Environment>(
             .requeue_accounts
             .extend(account_of::<Computes>(object));
     }
-    effects.memory = Some(memory.clone());
-    Observation {
-        observed: ComputeObserved { memory, ..observed },
-        effects,
-    }
+    effects.memory = Some(observed.memory.clone());
+    Observation { observed, effects }
 }
 
-fn updated_memory<E: Environment>(
-    env: &E,
-    object: &Compute,
-    observed: &ComputeObserved,
-    now: Timestamp,
-) -> Memory {
-    let mut memory = env.state().memory(&observed.uid);
+fn updated_memory(object: &Compute, observed: &ComputeObserved, now: Timestamp) -> Memory {
+    let mut memory = observed.memory.clone();
     let (generation, status) = (observed.meta.generation, object.status.as_ref());
     memory.operation_shown(status.and_then(|status| status.last_operation.as_ref()));
     compute::foresee(&mut memory, &object.spec, generation, now);
@@ -222,7 +209,7 @@ fn look<E: Environment>(
     seeker: &Seeker<'_>,
     sought: &ComputeIdentity,
     access: &Access<E::Client>,
-) -> (RelevantComputes, ResourceState) {
+) -> RelevantComputes {
     let Seeker { object, known, now } = *seeker;
     let uid = uid(object);
     let (AccountView::Usable { .. }, Some(connection)) = (&access.view, &access.connection) else {
@@ -230,7 +217,7 @@ fn look<E: Environment>(
             // The account is gone, so the project is no longer read through it.
             env.stop_observing(object);
         }
-        return (RelevantComputes::default(), env.state().resource(&uid));
+        return RelevantComputes::default();
     };
     let mut remembered = env.state().looking(&uid, connection.number);
     let repeated = looks_besides(known, env.settings().limits.settle, now);
@@ -268,7 +255,7 @@ fn look<E: Environment>(
     if remembered.is_answered() && latest.since(remembered.wrote_at()).is_some() {
         env.state().answer_outdated(&uid);
     }
-    (relevant, remembered)
+    relevant
 }
 
 /// True if the known snapshot is enough for a resource without a compute that was not observed

@@ -9,14 +9,14 @@ use crate::api::ProjectKey;
 use crate::cluster::{Owner, SecretState, owned_by, secrets};
 use crate::controller::access;
 use crate::controller::environment::{
-    Effects, Environment, Kind, KindVisitor, Kinds, Observation, account_of,
+    Effects, Environment, Kind, KindVisitor, Kinds, Observation, account_of, observed,
 };
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed, Rank, meta_observed, rank, uid};
 use crate::controller::state::UnsavedKey;
 use crate::decide::account::are_many;
 use crate::decide::identity::{self, KeyRecords, ProjectKeyIdentity};
-use crate::decide::key::{self, KeyListing, KeyObserved, KeySecretView, Probe};
+use crate::decide::key::{self, KeyFacts, KeyListing, KeySecretView, Probe};
 use crate::decide::names;
 use crate::decide::released::is_released;
 
@@ -32,7 +32,7 @@ pub(super) async fn observe<E: Environment>(
     env: &E,
     object: &ProjectKey,
     now: Timestamp,
-) -> Result<Observation<KeyObserved, E::Client>, kube::Error> {
+) -> Result<Observation<KeyFacts, E::Client>, kube::Error> {
     let settings = env.settings();
     let record = identity::of_key(object);
     let state = match Owner::of(object) {
@@ -49,17 +49,13 @@ pub(super) async fn observe<E: Environment>(
         known,
         not_offered_until,
     } = listed.relevant((&remembered.key, remembered.wrote_at()), now);
-    let mut memory = remembered.memory;
-    memory.note_unresolved(recorded.intent.as_ref().map(|intent| intent.at), now);
     let base_url = access::base_url(env, object);
     let (secret, secret_deleting) = secret_view(object, &state, &recorded.records, &base_url);
-    let observed = KeyObserved {
-        meta: meta_observed(object, record.as_ref()),
-        uid: uid(object),
+    let meta = meta_observed(object, record.as_ref());
+    let facts = KeyFacts {
         created: created(object).unwrap_or(now),
         is_wish: record.as_ref().is_ok_and(|record| record.wish.is_some()),
         identity: record.map(|it| it.known().with_platforms(|url| settings.platforms.of(url))),
-        account: access.view.clone(),
         platform: access.connection.map(|it| settings.platform(&it)),
         project_gone: access.project_gone,
         accounts: in_use::accounts(env, &state),
@@ -75,11 +71,10 @@ pub(super) async fn observe<E: Environment>(
         not_offered_until,
         unsaved_probe: unsaved_probe(remembered.key.unsaved.as_deref()),
         unsaved: remembered.key.unsaved.map(|unsaved| unsaved.key.clone()),
-        memory,
-        limits: settings.limits,
-        cluster: settings.cluster.clone(),
-        random: env.random(),
     };
+    let mut observed = observed(env, object, meta, access.view, facts);
+    let begun = recorded.intent.map(|intent| intent.at);
+    observed.memory.note_unresolved(begun, now);
     let mut requeue_accounts: Vec<AccountName> = access.wake.into_iter().collect();
     if has_news_for_account(env, object, &listed) || key::may_miss_its_project(&observed) {
         requeue_accounts.extend(account_of::<ProjectKeys>(object));

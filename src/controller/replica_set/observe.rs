@@ -8,16 +8,17 @@ use crate::api::{Compute, ReadReplicaSet};
 use crate::cluster::{Cluster, Owner, resource_version};
 use crate::controller::compute::Computes;
 use crate::controller::connection;
-use crate::controller::environment::Environment;
+use crate::controller::environment::{Effects, Environment, Observation, observed};
 use crate::controller::index::Key;
 use crate::controller::object::{Managed, uid};
 use crate::controller::state::Done;
-use crate::decide::replica_set::{FoundReplica, SetObserved, is_replica_of, relation};
+use crate::decide::AccountView;
+use crate::decide::replica_set::{FoundReplica, SetFacts, is_replica_of, relation};
 
 pub(super) async fn observe<E: Environment>(
     env: &E,
     object: &ReadReplicaSet,
-) -> Result<SetObserved, kube::Error> {
+) -> Result<Observation<SetFacts, E::Client>, kube::Error> {
     let uid = uid(object);
     let namespace = Key::Namespace(object.namespace().unwrap_or_default());
     let computes = env.objects_by::<Computes>(&namespace);
@@ -42,8 +43,7 @@ pub(super) async fn observe<E: Environment>(
         .collect();
     let settled = is_settled(env, object, &computes).await?;
     let secret = connection::of(env, object, declared, Owner::of(object)).await?;
-    Ok(SetObserved {
-        meta: object.meta_observed(),
+    let facts = SetFacts {
         settled,
         unreadable: unreadable
             .iter()
@@ -54,11 +54,15 @@ pub(super) async fn observe<E: Environment>(
         credentials: connection::credentials(env, object, declared).await?,
         connection_secret: connection::written(declared, secret.as_ref()),
         unused_secrets: connection::unused(env, object, declared, &wrote).await?,
-        memory: env.state().memory(&uid),
         computes: computes
             .into_iter()
             .filter_map(|compute| found(object, &uid, compute))
             .collect(),
+    };
+    let meta = object.meta_observed();
+    Ok(Observation {
+        observed: observed(env, object, meta, AccountView::NotNeeded, facts),
+        effects: Effects::default(),
     })
 }
 

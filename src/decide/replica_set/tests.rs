@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::Compute;
+use crate::decide::{AccountView, Limits, Memory, Meta};
 
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 const SET: &str = "5e700000-0000";
@@ -171,15 +172,22 @@ impl GivenSet {
                 generation: 3,
                 ..Meta::default()
             },
-            computes: computes.into_iter().filter_map(found).collect(),
-            settled: true,
-            unreadable: 0,
-            names,
-            secret: SecretView::NotWanted,
-            credentials: CredentialsView::NotWanted,
-            connection_secret: None,
-            unused_secrets: Vec::new(),
+            uid: SET.to_owned(),
+            account: AccountView::NotNeeded,
             memory: Memory::default(),
+            limits: Limits::default(),
+            cluster: "c1u57e".parse().unwrap(),
+            random: 7,
+            facts: SetFacts {
+                computes: computes.into_iter().filter_map(found).collect(),
+                settled: true,
+                unreadable: 0,
+                names,
+                secret: SecretView::NotWanted,
+                credentials: CredentialsView::NotWanted,
+                connection_secret: None,
+                unused_secrets: Vec::new(),
+            },
         };
         Self { spec, observed }
     }

@@ -356,7 +356,14 @@ fn a_restart_is_shown_when_it_was_asked_for_and_when_it_was_done() {
     };
     let times = |shown: &RestartStatus| (shown.requested_at, shown.completed_at);
     let asked = restart_of(
-        &given(GivenCompute::bound().observed.identity.unwrap().restart),
+        &given(
+            GivenCompute::bound()
+                .observed
+                .facts
+                .identity
+                .unwrap()
+                .restart,
+        ),
         None,
     )
     .unwrap();
