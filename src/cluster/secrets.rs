@@ -14,6 +14,7 @@ use thiserror::Error;
 use super::explained;
 use super::port::{AppliedSecret, Cluster};
 use crate::decide::names::{MANAGED_BY, SECRET_OF};
+use crate::decide::{Known, Recorded};
 
 /// The resource that a Secret belongs to.
 #[derive(Clone, Debug)]
@@ -24,14 +25,19 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// `None` for an object without UID or namespace, which the API server never returns.
-    pub fn of<K: Resource<DynamicType = ()>>(object: &K) -> Option<Self> {
-        let reference = object.controller_owner_ref(&())?;
-        Some(Self {
-            namespace: object.namespace()?,
-            uid: reference.uid.clone(),
-            reference,
-        })
+    pub fn of<K: Recorded>(object: &Known<K>) -> Self {
+        Self {
+            namespace: object.namespace().to_owned(),
+            uid: object.uid().to_string(),
+            reference: OwnerReference {
+                api_version: K::api_version(&()).into_owned(),
+                kind: K::kind(&()).into_owned(),
+                name: object.name_any(),
+                uid: object.uid().to_string(),
+                controller: Some(true),
+                block_owner_deletion: None,
+            },
+        }
     }
 
     /// True if dbplane created a Secret for a former resource of this kind and name. A resource

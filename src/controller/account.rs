@@ -7,32 +7,14 @@ mod perform;
 use std::marker::PhantomData;
 
 use jiff::Timestamp;
+use kube::ResourceExt;
 use kube::core::object::HasStatus;
-use kube::{Api, Client, Resource, ResourceExt};
 
 use super::environment::{Environment, Kind, Observation, Relations, StepError};
-use super::object::{AccountName, Managed, Status, namespaced};
+use super::object::{AccountName, Managed, Status};
 use crate::api::{Account, AccountKind, AccountStatus, ClusterAccount, Condition, PlatformAccess};
 use crate::decide::account::{self, AccountObserved, AccountStep};
-use crate::decide::{Decision, Report};
-
-impl Managed for Account {
-    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
-    where
-        O: Resource<DynamicType = (), Scope = Self::Scope>,
-    {
-        namespaced(client, namespace)
-    }
-}
-
-impl Managed for ClusterAccount {
-    fn api<O>(client: &Client, _: Option<&str>) -> Api<O>
-    where
-        O: Resource<DynamicType = (), Scope = Self::Scope>,
-    {
-        Api::all(client.clone())
-    }
-}
+use crate::decide::{Decision, Known, Report};
 
 impl Status for AccountStatus {
     fn conditions(&self) -> &[Condition] {
@@ -67,11 +49,11 @@ pub struct CredentialRef {
     pub key: String,
 }
 
-impl AnyAccount for Account {
+impl AnyAccount for Known<Account> {
     fn account_name(&self) -> AccountName {
         AccountName {
             kind: AccountKind::Account,
-            namespace: self.namespace(),
+            namespace: Some(self.namespace().to_owned()),
             name: self.name_any(),
         }
     }
@@ -83,14 +65,14 @@ impl AnyAccount for Account {
     fn credential(&self) -> CredentialRef {
         let reference = &self.spec.api_key_secret_ref;
         CredentialRef {
-            namespace: self.namespace().unwrap_or_default(),
+            namespace: self.namespace().to_owned(),
             name: reference.name.clone(),
             key: reference.key.clone(),
         }
     }
 }
 
-impl AnyAccount for ClusterAccount {
+impl AnyAccount for Known<ClusterAccount> {
     fn account_name(&self) -> AccountName {
         AccountName {
             kind: AccountKind::ClusterAccount,

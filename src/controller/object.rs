@@ -16,7 +16,7 @@ use crate::cluster::Object;
 use crate::decide::identity::Record;
 use crate::decide::released::has_finalizer;
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{Brake, Meta, Report, names};
+use crate::decide::{Brake, Known, Meta, Recorded, Report, Uid, names};
 use crate::text::line;
 
 const LONGEST_REQUEST: usize = 256;
@@ -54,12 +54,45 @@ pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
     fn tell(&mut self, _report: &Report, _generation: i64, _now: Timestamp) {}
 }
 
+/// The scope of a kind, which decides where its objects are listed.
+pub trait ApiScope: Sized + 'static {
+    /// The API of one namespace, or of all.
+    fn api<K>(client: &Client, namespace: Option<&str>) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = Self>;
+}
+
+impl ApiScope for NamespaceResourceScope {
+    fn api<K>(client: &Client, namespace: Option<&str>) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = Self>,
+    {
+        namespaced(client, namespace)
+    }
+}
+
+impl ApiScope for ClusterResourceScope {
+    fn api<K>(client: &Client, _: Option<&str>) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = Self>,
+    {
+        Api::all(client.clone())
+    }
+}
+
 /// A custom resource of dbplane.
-pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
+pub trait Managed:
+    Object + CustomResourceExt + HasStatus<Status: Status> + Resource<Scope: ApiScope>
+{
+    fn known_uid(&self) -> &Uid;
+
     /// The API of one namespace, or of all, with objects read as `O`.
     fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
     where
-        O: Resource<DynamicType = (), Scope = Self::Scope>;
+        O: Resource<DynamicType = (), Scope = Self::Scope>,
+    {
+        Self::Scope::api(client, namespace)
+    }
 
     fn is_namespaced() -> bool {
         TypeId::of::<Self::Scope>() != TypeId::of::<ClusterResourceScope>()
@@ -120,6 +153,15 @@ pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
     }
 }
 
+impl<K> Managed for Known<K>
+where
+    K: Recorded<Scope: ApiScope> + Object + CustomResourceExt + HasStatus<Status: Status>,
+{
+    fn known_uid(&self) -> &Uid {
+        self.uid()
+    }
+}
+
 fn is_ready(condition: &Condition) -> bool {
     condition.type_ == "Ready" && condition.status == "True"
 }
@@ -151,8 +193,8 @@ where
     )
 }
 
-pub fn uid<K: Resource>(object: &K) -> String {
-    object.meta().uid.clone().unwrap_or_default()
+pub fn uid<K: Managed>(object: &K) -> &Uid {
+    object.known_uid()
 }
 
 /// A reference by namespace and name. It leaves out the version to save memory: one is kept per

@@ -4,25 +4,16 @@ mod observe;
 mod perform;
 
 use jiff::Timestamp;
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Resource, ResourceExt};
 
 use super::environment::{Change, Effects, Environment, Kind, Observation, Relations, StepError};
 use super::index::Key;
-use super::object::{Managed, Status, namespaced, uid};
+use super::object::{Status, uid};
 use super::pass::forget;
-use crate::api::{Condition, ReadReplicaSet, ReadReplicaSetStatus};
+use crate::api::{Compute, Condition, ReadReplicaSet, ReadReplicaSetStatus};
 use crate::decide::replica_set::{self, SetObserved, SetStep};
 use crate::decide::write_contention::{Repair, WrittenPart};
-use crate::decide::{Decision, Memory, Report};
-
-impl Managed for ReadReplicaSet {
-    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
-    where
-        O: Resource<DynamicType = (), Scope = Self::Scope>,
-    {
-        namespaced(client, namespace)
-    }
-}
+use crate::decide::{Decision, Known, Memory, Report};
 
 impl Status for ReadReplicaSetStatus {
     fn conditions(&self) -> &[Condition] {
@@ -46,13 +37,13 @@ impl Status for ReadReplicaSetStatus {
 pub struct ReadReplicaSets;
 
 impl Kind for ReadReplicaSets {
-    type Object = ReadReplicaSet;
+    type Object = Known<ReadReplicaSet>;
     type Observed = SetObserved;
     type Step = SetStep;
 
     async fn observe<E: Environment>(
         env: &E,
-        object: &ReadReplicaSet,
+        object: &Known<ReadReplicaSet>,
         _: Timestamp,
     ) -> Result<Observation<SetObserved, E::Client>, kube::Error> {
         Ok(Observation {
@@ -62,7 +53,7 @@ impl Kind for ReadReplicaSets {
     }
 
     fn decide(
-        object: &ReadReplicaSet,
+        object: &Known<ReadReplicaSet>,
         observed: &SetObserved,
         now: Timestamp,
     ) -> Decision<SetStep> {
@@ -71,7 +62,7 @@ impl Kind for ReadReplicaSets {
 
     async fn perform<E: Environment>(
         env: &E,
-        object: &ReadReplicaSet,
+        object: &Known<ReadReplicaSet>,
         step: &SetStep,
     ) -> Result<(), StepError> {
         perform::perform(env, object, step).await
@@ -79,7 +70,7 @@ impl Kind for ReadReplicaSets {
 
     fn status(
         report: &Report,
-        object: &ReadReplicaSet,
+        object: &Known<ReadReplicaSet>,
         observed: &SetObserved,
         now: Timestamp,
     ) -> ReadReplicaSetStatus {
@@ -92,7 +83,7 @@ impl Kind for ReadReplicaSets {
         )
     }
 
-    fn change<'a>(object: &ReadReplicaSet, step: &'a SetStep) -> Change<'a> {
+    fn change<'a>(object: &Known<ReadReplicaSet>, step: &'a SetStep) -> Change<'a> {
         match step {
             SetStep::Update(member) => Change::Repair(Repair::of(
                 WrittenPart::Compute(member.name.clone()),
@@ -111,7 +102,7 @@ impl Kind for ReadReplicaSets {
         observed.memory = memory;
     }
 
-    fn relations(object: &ReadReplicaSet) -> Relations<'_> {
+    fn relations(object: &Known<ReadReplicaSet>) -> Relations<'_> {
         let status = object.status.as_ref();
         Relations::default().with_connection(
             object.spec.connection.as_ref(),
@@ -119,16 +110,16 @@ impl Kind for ReadReplicaSets {
         )
     }
 
-    fn keys(object: &ReadReplicaSet) -> Vec<Key> {
-        vec![Key::Selector(object.namespace().unwrap_or_default())]
+    fn keys(object: &Known<ReadReplicaSet>) -> Vec<Key> {
+        vec![Key::Selector(object.namespace().to_owned())]
     }
 
-    fn selects(object: &ReadReplicaSet, compute: &crate::api::Compute) -> bool {
+    fn selects(object: &Known<ReadReplicaSet>, compute: &Known<Compute>) -> bool {
         object.namespace() == compute.namespace()
-            && replica_set::relation(&object.spec, &uid(object), compute).is_some()
+            && replica_set::relation(&object.spec, uid(object), compute).is_some()
     }
 
-    fn on_deleted<E: Environment>(env: &E, object: &ReadReplicaSet) {
+    fn on_deleted<E: Environment>(env: &E, object: &Known<ReadReplicaSet>) {
         forget::<Self, E>(env, object);
     }
 }

@@ -53,7 +53,8 @@ use super::memory::of_fault;
 use super::names::ClusterId;
 use super::seal::InvalidAnnotation;
 use super::{
-    AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused,
+    AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Uid, Wake, brake, later,
+    paused,
 };
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, NotApplied};
 use crate::domain::{
@@ -64,7 +65,7 @@ use crate::domain::{
 #[derive(Clone, Debug)]
 pub struct ComputeObserved {
     pub meta: Meta,
-    pub uid: String,
+    pub uid: Uid,
     pub identity: Result<ComputeIdentity, InvalidAnnotation>,
     /// The record from a backup or a user's annotation, if the status has none.
     pub wish: Option<ComputeIdentity>,

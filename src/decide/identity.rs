@@ -10,6 +10,7 @@ mod keys;
 mod restarts;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 
 use jiff::Timestamp;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -23,7 +24,7 @@ pub use self::restarts::{BeforeRestart, InVain, Maintained, RestartAnswer, Resta
 use super::names::RECORD;
 use super::seal::{self, InvalidAnnotation, ObjectKey};
 use super::{WATCHED, later};
-use crate::api::{Compute, ObjectMeta, ProjectKey};
+use crate::api::ObjectMeta;
 use crate::domain::{self, NameSupport, Settings};
 
 /// How a Compute was bound to its compute.
@@ -282,7 +283,14 @@ pub struct Record<T> {
 }
 
 /// The record type of a kind.
-pub trait RecordedIdentity: Default + PartialEq + DeserializeOwned {
+pub trait RecordedIdentity:
+    Clone + Default + Debug + PartialEq + DeserializeOwned + Serialize + Send + Sync
+{
+    /// What a record says about its resource.
+    fn of(record: &Record<Self>) -> Self {
+        record.identity.clone()
+    }
+
     /// Returns true if restoring from `copy` is as good as restoring from this record.
     fn is_restored_by(&self, copy: &Self) -> bool {
         self == copy
@@ -305,7 +313,18 @@ impl RecordedIdentity for ComputeIdentity {
     }
 }
 
-impl RecordedIdentity for ProjectKeyIdentity {}
+impl RecordedIdentity for ProjectKeyIdentity {
+    /// The identity from the status, or the keys of the wish, marked as possibly from a backup.
+    fn of(record: &Record<Self>) -> Self {
+        match &record.wish {
+            Some(wish) => wish.clone().restored(),
+            None => record.identity.clone(),
+        }
+    }
+}
+
+/// For kinds without a record.
+impl RecordedIdentity for () {}
 
 impl<T: Default> Default for Record<T> {
     fn default() -> Self {
@@ -330,16 +349,8 @@ impl<T> Record<T> {
     }
 
     /// The wish if there is one, otherwise the identity from the status.
-    pub fn identity_or_wish(self) -> T {
-        self.wish.unwrap_or(self.identity)
-    }
-}
-
-impl Record<ProjectKeyIdentity> {
-    /// The identity from the status, or the keys of the wish, marked as possibly from a backup.
-    pub fn known(self) -> ProjectKeyIdentity {
-        self.wish
-            .map_or(self.identity, ProjectKeyIdentity::restored)
+    pub fn identity_or_wish(&self) -> &T {
+        self.wish.as_ref().unwrap_or(&self.identity)
     }
 }
 
@@ -395,21 +406,6 @@ impl<T: DeserializeOwned> Version<T> {
     }
 }
 
-/// Reads the record of a Compute.
-///
-/// # Errors
-/// If the status has no record, and the annotation is not as dbplane wrote it. Also if another
-/// version of dbplane wrote one of the two.
-pub fn of_compute(object: &Compute) -> Result<Record<ComputeIdentity>, InvalidAnnotation> {
-    read(
-        &object.metadata,
-        object
-            .status
-            .as_ref()
-            .and_then(|status| status.record.as_deref()),
-    )
-}
-
 /// Reads the record of an unreadable resource. Its metadata holds the record from the status as its
 /// only annotation.
 ///
@@ -425,25 +421,10 @@ fn annotation(meta: &ObjectMeta) -> Option<&str> {
     meta.annotations.as_ref()?.get(RECORD).map(String::as_str)
 }
 
-/// Reads the record of a ProjectKey.
-///
-/// # Errors
-/// If the status has no record, and the annotation is not as dbplane wrote it. Also if another
-/// version of dbplane wrote one of the two.
-pub fn of_key(object: &ProjectKey) -> Result<Record<ProjectKeyIdentity>, InvalidAnnotation> {
-    read(
-        &object.metadata,
-        object
-            .status
-            .as_ref()
-            .and_then(|status| status.record.as_deref()),
-    )
-}
-
 /// Only the status of this very resource is trusted. Texts that dbplane did not write are ignored
 /// if the status counts. A text of another version of dbplane is an error, because it may hold
 /// facts that this version cannot read.
-fn read<T: RecordedIdentity>(
+pub(super) fn read<T: RecordedIdentity>(
     meta: &ObjectMeta,
     status: Option<&str>,
 ) -> Result<Record<T>, InvalidAnnotation> {

@@ -40,8 +40,8 @@ use super::identity::{KeyIdentity, LostBecause, LostKey, ProjectKeyIdentity};
 use super::names::{ClusterId, Mark};
 use super::seal::InvalidAnnotation;
 use super::{
-    AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Wake, YOUNG_KEY, brake,
-    later, memory, paused,
+    AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Uid, Wake, YOUNG_KEY,
+    brake, later, memory, paused,
 };
 use crate::api::{KeyDeletion, ProjectKeySpec};
 use crate::domain::{KeyEntry, Listed, Shown};
@@ -50,7 +50,7 @@ use crate::domain::{KeyEntry, Listed, Shown};
 #[derive(Clone, Debug)]
 pub struct KeyObserved {
     pub meta: Meta,
-    pub uid: String,
+    pub uid: Uid,
     pub created: Timestamp,
     pub identity: Result<ProjectKeyIdentity, InvalidAnnotation>,
     /// The identity is from a backup, or looks like it, and the status does not have it yet.

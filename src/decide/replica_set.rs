@@ -21,7 +21,7 @@ pub use self::member::{Relation, is_replica_of, relation};
 pub use self::status::{selector, status};
 use super::connection::{ConnectionSecret, CredentialsView, SecretView};
 use super::memory::Backoff;
-use super::{Action, Decision, Memory, Meta, Reason, Report, Wake, later, paused};
+use super::{Action, Decision, Known, Memory, Meta, Reason, Report, Uid, Wake, later, paused};
 use crate::api::{Compute, ReadReplicaSetSpec};
 
 /// The input of a decision about a set, besides its spec and the time.
@@ -50,7 +50,7 @@ pub struct SetObserved {
 #[derive(Clone, Debug)]
 pub struct FoundReplica {
     pub relation: Relation,
-    pub compute: Arc<Compute>,
+    pub compute: Arc<Known<Compute>>,
 }
 
 /// One side effect.
@@ -79,7 +79,7 @@ pub enum SetStep {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     pub name: String,
-    pub uid: String,
+    pub uid: Uid,
     pub version: Option<String>,
 }
 

@@ -12,6 +12,7 @@ use super::outside::Outside;
 use crate::api::{Account, AccountKind, ClusterAccount, PlatformAccess};
 use crate::controller::account::{AnyAccount, CredentialRef};
 use crate::controller::object::AccountName;
+use crate::decide::Known;
 use crate::platform::{ConnectError, Platform};
 
 /// The platform and credential of an account in the cluster, regardless of manifests.
@@ -75,10 +76,14 @@ impl AccountCredentials {
 fn credential(name: &AccountName, cluster: &InMemoryCluster) -> Option<CredentialRef> {
     let objects = cluster.objects();
     match name.kind {
-        AccountKind::Account => Some(objects.get::<Account>(&name.object_ref())?.credential()),
+        AccountKind::Account => Some(
+            objects
+                .get::<Known<Account>>(&name.object_ref())?
+                .credential(),
+        ),
         AccountKind::ClusterAccount => Some(
             objects
-                .get::<ClusterAccount>(&name.object_ref())?
+                .get::<Known<ClusterAccount>>(&name.object_ref())?
                 .credential(),
         ),
     }

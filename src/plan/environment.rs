@@ -19,6 +19,7 @@ use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed};
 use crate::controller::registry::AllKinds;
 use crate::controller::state::{Connection, ProcessState};
+use crate::decide::Known;
 use crate::domain::Fault;
 use crate::platform::{
     Budget, ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, NoMeter,
@@ -118,7 +119,7 @@ impl Planner {
 
     fn keys(
         &self,
-        object: &ProjectKey,
+        object: &Known<ProjectKey>,
         connection: &Connection<RateLimited>,
         after: Option<Tick>,
     ) -> LatestKeys {
@@ -232,7 +233,7 @@ impl Objects for Planner {
 impl Lists<RateLimited> for Planner {
     fn latest_snapshot(
         &self,
-        object: &Compute,
+        object: &Known<Compute>,
         _: &Connection<RateLimited>,
         interest: ComputeInterest,
     ) -> LatestSnapshot {
@@ -247,11 +248,11 @@ impl Lists<RateLimited> for Planner {
         })
     }
 
-    fn stop_observing(&self, _: &Compute) {}
+    fn stop_observing(&self, _: &Known<Compute>) {}
 
     fn latest_keys(
         &self,
-        object: &ProjectKey,
+        object: &Known<ProjectKey>,
         connection: &Connection<RateLimited>,
         interest: KeyInterest,
     ) -> LatestKeys {
@@ -260,7 +261,7 @@ impl Lists<RateLimited> for Planner {
 
     async fn read_keys(
         &self,
-        object: &ProjectKey,
+        object: &Known<ProjectKey>,
         connection: &Connection<RateLimited>,
         _: KeyInterest,
     ) -> LatestKeys {
@@ -273,5 +274,5 @@ impl Lists<RateLimited> for Planner {
         self.keys(object, connection, Some(self.tick()))
     }
 
-    fn stop_listing(&self, _: &ProjectKey) {}
+    fn stop_listing(&self, _: &Known<ProjectKey>) {}
 }

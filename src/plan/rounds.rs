@@ -15,7 +15,7 @@ use crate::controller::environment::{Kind, KindVisitor, Kinds, account_of};
 use crate::controller::object::AccountName;
 use crate::controller::pass::{Next, Pass, pass};
 use crate::controller::registry::AllKinds;
-use crate::decide::{Report, Wake};
+use crate::decide::{Known, Report, Wake};
 
 /// More than any chain of resources that wait for each other.
 const MOST_ROUNDS: usize = 500;
@@ -118,12 +118,12 @@ impl Planner {
             AllKinds::each(&mut needs);
         }
         let mut accounts = BTreeSet::new();
-        for account in objects.all::<Account>() {
+        for account in objects.all::<Known<Account>>() {
             if needs.has(account.as_ref()) {
                 accounts.insert(Id::of(account.as_ref()));
             }
         }
-        for account in objects.all::<ClusterAccount>() {
+        for account in objects.all::<Known<ClusterAccount>>() {
             if needs.has(account.as_ref()) {
                 accounts.insert(Id::of(account.as_ref()));
             }

@@ -23,15 +23,15 @@ use crate::decide::compute::{
     self, ClaimSubject, ComputeObserved, SnapshotState, looks_besides, may_rest_on_older_list,
 };
 use crate::decide::connection::Address;
-use crate::decide::identity::{self, ComputeIdentity, Evidence, Record};
+use crate::decide::identity::{ComputeIdentity, Evidence, Record};
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{AccountView, Memory, Reason, later, names};
+use crate::decide::{AccountView, Known, Memory, Reason, later, names};
 use crate::domain::Support;
 use crate::platform::LatestSnapshot;
 
 pub(super) async fn observe<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
     now: Timestamp,
 ) -> Result<Observation<ComputeObserved, E::Client>, kube::Error> {
     let settings = env.settings();
@@ -56,7 +56,7 @@ pub(super) async fn observe<E: Environment>(
     let evidence = Evidence::now(name_support);
     let observed = ComputeObserved {
         meta: meta_observed(object, record.as_ref()),
-        uid: uid(object),
+        uid: object.uid().clone(),
         identity: record.clone().map(|record| record.identity),
         waiting_since: object
             .status
@@ -96,11 +96,12 @@ pub(super) async fn observe<E: Environment>(
 /// The record in the status, with the platforms' canonical names.
 fn record<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
 ) -> Result<Record<ComputeIdentity>, InvalidAnnotation> {
     let platforms = &env.settings().platforms;
-    identity::of_compute(object)
-        .map(|record| record.map(|identity| identity.with_platforms(|url| platforms.of(url))))
+    let record = object.record().map_err(Clone::clone)?;
+    let canonical = |identity: ComputeIdentity| identity.with_platforms(|url| platforms.of(url));
+    Ok(record.clone().map(canonical))
 }
 
 /// The recorded identity; empty if the record is invalid.
@@ -112,7 +113,7 @@ fn recorded(record: &Result<Record<ComputeIdentity>, InvalidAnnotation>) -> Comp
 }
 
 /// The computes that a user has declared not to be the results of creates.
-fn not_created(object: &Compute) -> BTreeSet<String> {
+fn not_created(object: &Known<Compute>) -> BTreeSet<String> {
     object
         .annotations()
         .get(names::NOT_CREATED)
@@ -123,7 +124,7 @@ fn not_created(object: &Compute) -> BTreeSet<String> {
 /// Updates the memory from the observation, and finds the objects to requeue.
 fn with_effects<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
     access: &Access<E::Client>,
     observed: ComputeObserved,
     now: Timestamp,
@@ -158,7 +159,7 @@ fn with_effects<E: Environment>(
 
 fn updated_memory<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
     observed: &ComputeObserved,
     now: Timestamp,
 ) -> Memory {
@@ -185,7 +186,10 @@ fn updated_memory<E: Environment>(
 
 /// The Compute whose create on the branch comes next. The others poll: if all were requeued, each
 /// would be reconciled at each turn.
-fn next_in_line<E: Environment>(env: &E, object: &Compute) -> Option<ObjectRef<Compute>> {
+fn next_in_line<E: Environment>(
+    env: &E,
+    object: &Known<Compute>,
+) -> Option<ObjectRef<Known<Compute>>> {
     let next = on_branch(env, object)
         .into_iter()
         .filter(|other| other.spec.type_ == object.spec.type_ && waits_its_turn(other))
@@ -194,7 +198,7 @@ fn next_in_line<E: Environment>(env: &E, object: &Compute) -> Option<ObjectRef<C
 }
 
 /// The other Computes that declare the branch.
-fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
+fn on_branch<E: Environment>(env: &E, object: &Known<Compute>) -> Vec<Arc<Known<Compute>>> {
     let branch = ClaimSubject::Branch {
         project: object.spec.project_id.clone(),
         branch: object.spec.branch_id.clone(),
@@ -205,7 +209,7 @@ fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
 }
 
 /// True if its status says that another create, or another resource, comes first.
-fn waits_its_turn(compute: &Compute) -> bool {
+fn waits_its_turn(compute: &Known<Compute>) -> bool {
     let reasons = [
         Reason::Creating,
         Reason::ConfirmingCreate,
@@ -275,7 +279,7 @@ fn look<E: Environment>(
 /// before.
 fn may_rest_on<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
     known: &ComputeIdentity,
     connection: &Connection<E::Client>,
     latest: &LatestSnapshot,
@@ -290,7 +294,7 @@ fn may_rest_on<E: Environment>(
 }
 
 fn is_awaiting(
-    object: &Compute,
+    object: &Known<Compute>,
     known: &ComputeIdentity,
     remembered: &ResourceState,
     latest: &LatestSnapshot,

@@ -5,6 +5,7 @@ use kube::runtime::reflector::ObjectRef;
 use crate::api::Compute;
 use crate::controller::object::AccountName;
 use crate::controller::state::AccountEntry;
+use crate::decide::Known;
 use crate::decide::Memory;
 
 /// The input of a decision, and what follows from it.
@@ -24,7 +25,7 @@ pub struct Effects<P> {
     /// The object shows the result of its create, so its reservation ends.
     pub ends_reservation: bool,
     pub requeue_accounts: Vec<AccountName>,
-    pub requeue_compute: Option<ObjectRef<Compute>>,
+    pub requeue_compute: Option<ObjectRef<Known<Compute>>>,
 }
 
 impl<P> Default for Effects<P> {

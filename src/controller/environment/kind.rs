@@ -14,7 +14,7 @@ use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed, uid};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::write_contention::Repair;
-use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
+use crate::decide::{AccountView, Brake, Decision, Known, Memory, Meta, Report};
 
 pub trait Kinds: Send + Sync + 'static {
     fn each<V: KindVisitor>(visitor: &mut V);
@@ -72,7 +72,7 @@ pub trait Kind: Send + Sync + Sized + 'static {
 
     /// From now on only snapshots that begin after this call count.
     fn invalidate<E: Environment>(env: &E, object: &Self::Object) {
-        env.state().invalidate(&uid(object), env.tick());
+        env.state().invalidate(uid(object), env.tick());
     }
 
     /// Replaces the memory in an observation.
@@ -101,7 +101,7 @@ pub trait Kind: Send + Sync + Sized + 'static {
     }
 
     /// True if an object would adopt this Compute if no other object controls it.
-    fn selects(_object: &Self::Object, _compute: &Compute) -> bool {
+    fn selects(_object: &Self::Object, _compute: &Known<Compute>) -> bool {
         false
     }
 

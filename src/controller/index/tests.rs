@@ -13,7 +13,7 @@ fn compute(namespace: &str, name: &str, branch: &str) -> Compute {
     .unwrap()
 }
 
-fn put(index: &Index<Compute>, compute: &Compute) {
+fn put(index: &Index<Compute>, compute: &Known<Compute>) {
     index.set(compute, &keys::<Computes>(compute));
 }
 

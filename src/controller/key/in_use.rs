@@ -13,6 +13,7 @@ use crate::controller::account::{Accounts, AnyAccount, dependents, observe};
 use crate::controller::environment::Environment;
 use crate::controller::index::Key;
 use crate::controller::pass::label;
+use crate::decide::Known;
 use crate::decide::account::Availability;
 use crate::decide::key::KeyAccount;
 use crate::decide::names::{AccountFinalizers, is_for_credentials};
@@ -23,8 +24,8 @@ pub(super) fn accounts<E: Environment>(env: &E, secret: &SecretState) -> Vec<Key
         return Vec::new();
     };
     let mut own = BTreeSet::from([AccountFinalizers::whole().credential]);
-    let mut found = of_kind::<Account, E>(env, secret, &mut own);
-    found.extend(of_kind::<ClusterAccount, E>(env, secret, &mut own));
+    let mut found = of_kind::<Known<Account>, E>(env, secret, &mut own);
+    found.extend(of_kind::<Known<ClusterAccount>, E>(env, secret, &mut own));
     found.extend(unknown(secret, found.is_empty(), &own));
     found
 }

@@ -12,7 +12,7 @@ use crate::controller::object::AccountName;
 use crate::controller::state::KeyState;
 use crate::decide::identity::{ProjectKeyIdentity, object_key};
 use crate::decide::names::ClusterId;
-use crate::decide::{AccountView, key, key::KeyListing, later};
+use crate::decide::{AccountView, Known, key, key::KeyListing, later};
 use crate::domain::{self, Fault};
 use crate::platform::{Interest, KeyFilter, KeyInterest, Keys, LatestKeys, Listing, Tick};
 
@@ -43,7 +43,7 @@ pub(super) struct RelevantKeys {
 /// The latest list of the organization's keys, if the account can be used.
 pub(super) fn look<E: Environment>(
     env: &E,
-    object: &ProjectKey,
+    object: &Known<ProjectKey>,
     known: &ProjectKeyIdentity,
     access: &Access<E::Client>,
 ) -> Listed {
@@ -73,7 +73,7 @@ pub(super) fn look<E: Environment>(
 
 /// The recorded keys, and those that the resource may have created in addition.
 pub(super) fn interest(
-    object: &ProjectKey,
+    object: &Known<ProjectKey>,
     known: &ProjectKeyIdentity,
     cluster: &ClusterId,
 ) -> KeyInterest {

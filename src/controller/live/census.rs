@@ -14,6 +14,7 @@ use crate::controller::key;
 use crate::controller::object::{AccountName, Status, uid};
 use crate::controller::registry::AllKinds;
 use crate::controller::state::SharedConnection;
+use crate::decide::Known;
 use crate::decide::Reason;
 use crate::domain::Unreadable;
 use crate::platform::{Computes, Keys, Listing, RateLimited};
@@ -125,7 +126,7 @@ fn known_status(status: &str) -> &'static str {
 }
 
 fn accounts(env: &Live) -> Vec<AccountCensus> {
-    let known = Known {
+    let known = KnownAccounts {
         env,
         connections: env.state.connections(),
         lists: [
@@ -134,8 +135,8 @@ fn accounts(env: &Live) -> Vec<AccountCensus> {
         ],
     };
     let (own, shared) = (
-        env.stores.all::<Account>(),
-        env.stores.all::<ClusterAccount>(),
+        env.stores.all::<Known<Account>>(),
+        env.stores.all::<Known<ClusterAccount>>(),
     );
     let own = own.iter().map(|account| known.of(account.as_ref()));
     own.chain(shared.iter().map(|account| known.of(account.as_ref())))
@@ -143,14 +144,14 @@ fn accounts(env: &Live) -> Vec<AccountCensus> {
 }
 
 /// The state of all accounts, by name.
-struct Known<'a> {
+struct KnownAccounts<'a> {
     env: &'a Live,
     connections: BTreeMap<AccountName, SharedConnection<RateLimited>>,
     /// When the oldest current list of each account was read, for each kind of list.
     lists: [(&'static str, BTreeMap<String, Timestamp>); 2],
 }
 
-impl Known<'_> {
+impl KnownAccounts<'_> {
     fn of<A: AnyAccount>(&self, account: &A) -> AccountCensus {
         let name = account.account_name();
         let label = name.to_string();
@@ -160,7 +161,7 @@ impl Known<'_> {
             .iter()
             .filter_map(|(of, oldest)| Some((*of, oldest.get(&label)?.as_second())));
         AccountCensus {
-            uid: uid(account),
+            uid: uid(account).to_string(),
             kind: A::kind(&()).into_owned(),
             connected: connected
                 .map(|known| (known.poll_interval, known.platform.budget().figures())),

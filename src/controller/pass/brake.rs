@@ -10,8 +10,8 @@ use crate::controller::environment::{
 };
 use crate::controller::index::Key;
 use crate::controller::object::{Managed, uid};
-use crate::decide::Brake;
 use crate::decide::brake::{DeletionRequest, Rules};
+use crate::decide::{Brake, Uid};
 
 /// The state of the brake if a deletion on the platform has to wait. `None` admits the deletion,
 /// which is then counted.
@@ -36,7 +36,7 @@ pub fn held<K: Kind, E: Environment>(
         let uid = uid(object);
         let mut others = Others {
             env,
-            me: &uid,
+            me: uid,
             key: Key::Braked(account.clone(), meta.namespace.clone()),
             wait: false,
         };
@@ -51,7 +51,7 @@ pub fn held<K: Kind, E: Environment>(
             account: &account,
             namespace: &meta.namespace,
             target,
-            uid: &uid,
+            uid: uid.as_str(),
         };
         if let Err(refusal) = env.state().admit_deletion(&asked, &rules, now) {
             return Some(refusal.brake(&kind, &meta));
@@ -65,7 +65,7 @@ pub fn held<K: Kind, E: Environment>(
 /// records that, also for the next process.
 struct Others<'a, E> {
     env: &'a E,
-    me: &'a str,
+    me: &'a Uid,
     key: Key,
     wait: bool,
 }

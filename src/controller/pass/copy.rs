@@ -48,7 +48,7 @@ impl Copy {
         let Some(text) = meta.record.clone() else {
             return Ok(Self::UP_TO_DATE);
         };
-        let memory = env.state().resource(&uid(object)).memory;
+        let memory = env.state().resource(uid(object)).memory;
         let refused = memory
             .failures()
             .find(|(action, _)| *action == Action::CopyRecord);

@@ -85,7 +85,7 @@ pub async fn report_refused_request<K: Kind, E: Environment>(
     object: &K::Object,
     error: &kube::Error,
 ) {
-    if !is_request_refused(error) || !env.state().is_hindered(&uid(object)) {
+    if !is_request_refused(error) || !env.state().is_hindered(uid(object)) {
         return;
     }
     let (now, (refuser, cause)) = (env.now(), refusal_of(error));

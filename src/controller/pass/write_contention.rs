@@ -11,7 +11,7 @@ use crate::controller::environment::{Environment, Kind};
 use crate::controller::object::{Status, uid};
 use crate::decide::names::FIELD_MANAGER;
 use crate::decide::write_contention::{self, Repair, WrittenPart};
-use crate::decide::{Reason, Report, Wake};
+use crate::decide::{Reason, Report, Uid, Wake};
 
 /// The pass that replaces a repair that has to wait; `None` if the repair may be made.
 ///
@@ -107,7 +107,7 @@ async fn last_other_manager<K: Kind, E: Environment>(
 /// again.
 pub fn with_notice<E: Environment>(
     env: &E,
-    uid: &str,
+    uid: &Uid,
     report: Report,
     wake: Wake,
 ) -> (Report, Wake) {

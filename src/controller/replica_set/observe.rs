@@ -5,23 +5,25 @@ use std::sync::Arc;
 use kube::ResourceExt;
 
 use crate::api::{Compute, ReadReplicaSet};
-use crate::cluster::{Cluster, Owner, resource_version};
+use crate::cluster::{Cluster, resource_version};
 use crate::controller::compute::Computes;
 use crate::controller::connection;
 use crate::controller::environment::Environment;
 use crate::controller::index::Key;
 use crate::controller::object::{Managed, uid};
 use crate::controller::state::Done;
+use crate::decide::Known;
+use crate::decide::Uid;
 use crate::decide::replica_set::{FoundReplica, SetObserved, is_replica_of, relation};
 
 pub(super) async fn observe<E: Environment>(
     env: &E,
-    object: &ReadReplicaSet,
+    object: &Known<ReadReplicaSet>,
 ) -> Result<SetObserved, kube::Error> {
     let uid = uid(object);
-    let namespace = Key::Namespace(object.namespace().unwrap_or_default());
+    let namespace = Key::Namespace(object.namespace().to_owned());
     let computes = env.objects_by::<Computes>(&namespace);
-    let mut unreadable = env.unreadable::<Compute>();
+    let mut unreadable = env.unreadable::<Known<Compute>>();
     unreadable.retain(|meta| meta.namespace == object.metadata.namespace);
     let unreadable_names = unreadable.iter().filter_map(|meta| meta.name.clone());
     let names = computes
@@ -41,7 +43,7 @@ pub(super) async fn observe<E: Environment>(
         })
         .collect();
     let settled = is_settled(env, object, &computes).await?;
-    let secret = connection::of(env, object, declared, Owner::of(object)).await?;
+    let secret = connection::of(env, object, declared).await?;
     Ok(SetObserved {
         meta: object.meta_observed(),
         settled,
@@ -62,7 +64,11 @@ pub(super) async fn observe<E: Environment>(
     })
 }
 
-fn found(object: &ReadReplicaSet, uid: &str, compute: Arc<Compute>) -> Option<FoundReplica> {
+fn found(
+    object: &Known<ReadReplicaSet>,
+    uid: &Uid,
+    compute: Arc<Known<Compute>>,
+) -> Option<FoundReplica> {
     Some(FoundReplica {
         relation: relation(&object.spec, uid, &compute)?,
         compute,
@@ -73,11 +79,11 @@ fn found(object: &ReadReplicaSet, uid: &str, compute: Arc<Compute>) -> Option<Fo
 /// created Compute that the watch lacks is looked up: it may be gone again.
 async fn is_settled<E: Environment>(
     env: &E,
-    object: &ReadReplicaSet,
-    computes: &[Arc<Compute>],
+    object: &Known<ReadReplicaSet>,
+    computes: &[Arc<Known<Compute>>],
 ) -> Result<bool, kube::Error> {
     let uid = uid(object);
-    let seen = |child: &str| {
+    let seen = |child: &Uid| {
         let compute = computes
             .iter()
             .find(|compute| crate::controller::object::uid(compute.as_ref()) == child)?;
@@ -94,7 +100,7 @@ async fn is_settled<E: Environment>(
         };
         if env
             .cluster()
-            .exists::<Compute>(&object.namespace().unwrap_or_default(), &name)
+            .exists::<Known<Compute>>(object.namespace(), &name)
             .await?
         {
             settled = false

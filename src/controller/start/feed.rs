@@ -215,7 +215,7 @@ impl<K: Kind> Reader<K> {
 
     /// The objects that the store lacked in this version before a list.
     fn changed_since(&self, before: &[Arc<K::Object>]) -> Vec<Arc<K::Object>> {
-        let version = |object: &K::Object| (uid(object), resource_version(object));
+        let version = |object: &K::Object| (uid(object).clone(), resource_version(object));
         let before: HashSet<_> = before.iter().map(|object| version(object)).collect();
         let mut now = self.store.state();
         now.retain(|object| !before.contains(&version(object)));
@@ -330,7 +330,7 @@ impl<K: Kind> Reader<K> {
     fn tell(&self, env: &Arc<Live>, news: News<K>) {
         for object in news.newer {
             env.state().went_back(
-                &uid(object.as_ref()),
+                uid(object.as_ref()),
                 resource_version(object.as_ref()),
                 object.status().and_then(Status::record).cloned(),
             );
@@ -382,7 +382,7 @@ impl<K: Kind> Reader<K> {
                 .is_none()
             {
                 let uid = meta.uid.as_deref().unwrap_or_default();
-                env.state().forget(uid);
+                env.state().forget(&uid.into());
             }
             wake::all_in::<Live>(env.as_ref(), meta.namespace.as_deref());
         }

@@ -12,6 +12,7 @@ use crate::controller::access;
 use crate::controller::environment::{Environment, Kind, KindVisitor, Kinds, account_of, wake_by};
 use crate::controller::index::Key;
 use crate::controller::object::Managed;
+use crate::decide::Known;
 
 /// Wakes our resource that controls `object`, or those that would adopt it.
 pub fn owner<K: Managed, E: Environment>(env: &E, object: &K) {
@@ -19,7 +20,10 @@ pub fn owner<K: Managed, E: Environment>(env: &E, object: &K) {
         .owner_references()
         .iter()
         .find(|owner| owner.controller == Some(true));
-    match (controller, (object as &dyn Any).downcast_ref::<Compute>()) {
+    match (
+        controller,
+        (object as &dyn Any).downcast_ref::<Known<Compute>>(),
+    ) {
         (Some(owner), _) => {
             let namespace = object.namespace();
             E::Kinds::each(&mut Owner {
@@ -36,12 +40,12 @@ pub fn owner<K: Managed, E: Environment>(env: &E, object: &K) {
 
 struct Selecting<'a, E> {
     env: &'a E,
-    compute: &'a Compute,
+    compute: &'a Known<Compute>,
 }
 
 impl<E: Environment> KindVisitor for Selecting<'_, E> {
     fn visit<K: Kind>(&mut self) {
-        let namespace = self.compute.namespace().unwrap_or_default();
+        let namespace = self.compute.namespace().to_owned();
         let may_select = self.env.objects_by::<K>(&Key::Selector(namespace));
         for object in may_select
             .iter()

@@ -32,7 +32,7 @@ fn place(platform: &str, branch: &str) -> ReservedPlace {
     }
 }
 
-fn reserve(state: &State, uid: &str, place: ReservedPlace, evidence: Evidence) -> bool {
+fn reserve(state: &State, uid: &Uid, place: ReservedPlace, evidence: Evidence) -> bool {
     state.reserve(
         uid,
         place,
@@ -44,11 +44,11 @@ fn reserve(state: &State, uid: &str, place: ReservedPlace, evidence: Evidence) -
     )
 }
 
-fn begin(state: &State, uid: &str) -> bool {
+fn begin(state: &State, uid: &Uid) -> bool {
     reserve(state, uid, place("a", "br-1"), Evidence::ByBaseline)
 }
 
-fn resolved(state: &State, uid: &str) -> bool {
+fn resolved(state: &State, uid: &Uid) -> bool {
     state.resolved(uid, Some(1)).is_some()
 }
 
@@ -174,7 +174,7 @@ fn a_cache_that_is_behind_or_that_nothing_can_be_written_onto_is_in_doubt() {
 #[test]
 fn a_record_that_a_list_lacks_is_written_again_once_storage_was_put_back() {
     let state = State::default();
-    let goes_back = |uid: &str| state.went_back(uid, Some(9), Some("bound".to_owned()));
+    let goes_back = |uid: &Uid| state.went_back(uid, Some(9), Some("bound".to_owned()));
     goes_back("one");
     assert!(state.is_outdated("one", Some(3)), "it is not decided on");
     assert_eq!(state.lost_record("one"), None, "the list may be late");
@@ -251,7 +251,7 @@ fn a_branch_has_one_create_at_a_time_until_it_is_resolved() {
 #[test]
 fn creates_that_are_told_by_their_marks_share_a_turn() {
     let state = State::default();
-    let begin = |uid: &str, evidence| reserve(&state, uid, place("a", "br-1"), evidence);
+    let begin = |uid: &Uid, evidence| reserve(&state, uid, place("a", "br-1"), evidence);
     let step = state.begin_step("one");
     assert!(begin("one", Evidence::ByMark));
     assert!(begin("two", Evidence::ByMark));
@@ -317,7 +317,7 @@ fn what_was_done_to_children_counts_until_the_watch_shows_it() {
         ("c", Done::Deleted),
     ];
     let left = |seen: &[(&str, u64, bool)]| {
-        let find = |child: &str| {
+        let find = |child: &Uid| {
             let (_, version, deleting) = seen.iter().find(|(uid, ..)| *uid == child)?;
             Some((Some(*version), *deleting))
         };

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Work, bound_to, recording};
+use super::{Work, bound_to};
 use crate::api::{Compute, Management};
 use crate::cluster::{Event, resource_version};
 use crate::controller::access;
@@ -11,11 +11,12 @@ use crate::controller::environment::{Environment, StepError};
 use crate::controller::labels;
 use crate::controller::object::uid;
 use crate::controller::pass::calls::{
-    Recording, count_create, hold, in_time, is_refusal, not_recorded, record,
+    Recording, count_create, hold, in_time, is_refusal, not_recorded, record, recording,
 };
 use crate::controller::pass::outcome::conclude;
 use crate::controller::state::Answer;
 use crate::decide::Action;
+use crate::decide::Known;
 use crate::decide::compute::{self, Holder, Reserved, ReservedPlace};
 use crate::decide::identity::{
     Binding, ComputeIdentity, CreateIntent, Evidence, Origin, RestartRecord,
@@ -43,7 +44,7 @@ impl<E: Environment> Work<'_, E> {
         let admitted = self
             .admitted_create(intent, seen)
             .await
-            .inspect_err(|_| self.env.state().gave_up(&uid(self.object)));
+            .inspect_err(|_| self.env.state().gave_up(uid(self.object)));
         let Some(platform) = admitted? else {
             return Ok(());
         };
@@ -68,7 +69,7 @@ impl<E: Environment> Work<'_, E> {
     async fn bind_created(
         &self,
         intent: &CreateIntent,
-        intended: &Compute,
+        intended: &Known<Compute>,
         created: domain::Compute,
         restart: &RestartRecord,
     ) -> Result<(), StepError> {
@@ -81,7 +82,7 @@ impl<E: Environment> Work<'_, E> {
             at: intent.at,
         };
         self.env.state().compute_created(
-            &uid(self.object),
+            uid(self.object),
             Answer {
                 at: intent.at,
                 compute: created.clone(),
@@ -90,13 +91,13 @@ impl<E: Environment> Work<'_, E> {
         let bound = recording(intended, |known| ComputeIdentity {
             made: intent.made_in(&known.made, &created),
             ..bound_to(&binding, restart, known)
-        });
+        })?;
         let news = self.bind(intended, bound).await?;
         let text = format!(
             "Created compute {} on branch {}.",
             created.id, intent.branch
         );
-        let event = match self.known().binding {
+        let event = match self.object.identity()?.binding {
             Some(before) => {
                 let because = format!(
                     "Compute {} no longer exists. {text} Its host is another one.",
@@ -111,11 +112,11 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    async fn record_intent(&self, intent: &CreateIntent) -> Result<Compute, StepError> {
+    async fn record_intent(&self, intent: &CreateIntent) -> Result<Known<Compute>, StepError> {
         let (held, first) = self.hold().await?;
         self.env
             .state()
-            .call_recorded(&uid(self.object), Action::Create, intent.at);
+            .call_recorded(uid(self.object), Action::Create, intent.at);
         let intended = |known| ComputeIdentity {
             intent: Some(intent.clone()),
             binding: None,
@@ -127,7 +128,7 @@ impl<E: Environment> Work<'_, E> {
             &held,
             Recording {
                 report,
-                ..recording(&held, intended)
+                ..recording(&held, intended)?
             },
         )
         .await;
@@ -140,7 +141,7 @@ impl<E: Environment> Work<'_, E> {
     /// Prepares the resource for the write of a reservation, and adds the finalizer if it has to
     /// have one. Also returns whether no earlier write without an answer may contain the
     /// reservation.
-    async fn hold(&self) -> Result<(Compute, bool), StepError> {
+    async fn hold(&self) -> Result<(Known<Compute>, bool), StepError> {
         let (state, uid) = (self.env.state(), uid(self.object));
         let first = state.recording(&uid, resource_version(self.object));
         if self.object.spec.management == Management::Observe {
@@ -181,7 +182,7 @@ impl<E: Environment> Work<'_, E> {
             return Ok(());
         }
         let (held, first) = self.hold().await?;
-        let news = self.bind(&held, recording(&held, bound)).await;
+        let news = self.bind(&held, recording(&held, bound)?).await;
         self.answered(first, &news);
         let news = news?;
         let text = if restored {
@@ -201,11 +202,11 @@ impl<E: Environment> Work<'_, E> {
 
     async fn bind(
         &self,
-        object: &Compute,
+        object: &Known<Compute>,
         bound: Recording<'_>,
     ) -> Result<Vec<Event>, kube::Error> {
         let news = conclude::<Computes, E>(self.env, object, bound).await?;
-        self.env.state().compute_bound(&uid(object));
+        self.env.state().compute_bound(uid(object));
         Ok(news)
     }
 
@@ -224,7 +225,7 @@ impl<E: Environment> Work<'_, E> {
             what,
         };
         self.env.state().reserve(
-            &uid(self.object),
+            uid(self.object),
             place,
             Holder::of(&self.object.metadata),
             evidence,

@@ -6,7 +6,7 @@ use crate::api::{ProjectKey, ProjectKeyStatus};
 use crate::controller::key::ProjectKeys;
 use crate::decide::identity::{KeyIntent, ProjectKeyIdentity, written};
 
-fn object(name: &str, uid: &str) -> ProjectKey {
+fn object(name: &str, uid: &Uid) -> ProjectKey {
     let spec = serde_json::json!({
         "accountRef": {"name": "prod"}, "projectID": "p", "keyName": "ci", "secret": {"name": "ci"},
     });
@@ -16,7 +16,7 @@ fn object(name: &str, uid: &str) -> ProjectKey {
     }
 }
 
-fn meta(name: &str, uid: &str) -> Meta {
+fn meta(name: &str, uid: &Uid) -> Meta {
     let (name, uid) = (Some(name.to_owned()), Some(uid.to_owned()));
     Meta {
         name,
@@ -26,11 +26,11 @@ fn meta(name: &str, uid: &str) -> Meta {
     }
 }
 
-fn readable(name: &str, uid: &str) -> Guarded<ProjectKey> {
+fn readable(name: &str, uid: &Uid) -> Guarded<ProjectKey> {
     Guarded(Ok(object(name, uid)))
 }
 
-fn invalid(name: &str, uid: &str) -> Guarded<ProjectKey> {
+fn invalid(name: &str, uid: &Uid) -> Guarded<ProjectKey> {
     Guarded(Err(Invalid::new(
         meta(name, uid),
         None,
@@ -250,7 +250,7 @@ fn metadata_is_trimmed_on_the_way_in() {
 }
 
 /// An object with this finalizer, being deleted or not.
-fn held(uid: &str, finalizer: &str, deleting: bool) -> Guarded<ProjectKey> {
+fn held(uid: &Uid, finalizer: &str, deleting: bool) -> Guarded<ProjectKey> {
     let mut object = object("a", uid);
     object.metadata.finalizers = Some(vec![finalizer.to_owned(), "example.com/theirs".to_owned()]);
     object.metadata.deletion_timestamp = deleting.then(|| {
@@ -300,7 +300,7 @@ fn an_object_that_another_finalizer_keeps_is_released_once() {
 
 #[test]
 fn what_a_list_shows_in_an_older_version_is_known_before_the_store_has_it() {
-    let versioned = |uid: &str, version: &str| {
+    let versioned = |uid: &Uid, version: &str| {
         let mut object = object("a", uid);
         object.metadata.resource_version = Some(version.to_owned());
         Guarded(Ok(object))
@@ -360,7 +360,7 @@ fn what_a_list_shows_in_an_older_version_is_known_before_the_store_has_it() {
 
 #[test]
 fn what_a_list_has_changed_is_news_once_the_store_has_it() {
-    let versioned = |uid: &str, version: &str| {
+    let versioned = |uid: &Uid, version: &str| {
         let mut object = object(uid, uid);
         object.metadata.resource_version = Some(version.to_owned());
         Guarded(Ok(object))
