@@ -40,7 +40,7 @@ use jiff::{SignedDuration, Timestamp};
 pub use attention::Attention;
 pub use brake::Brake;
 pub use conditions::{Health, Report, Sync};
-pub use known::{Incomplete, Known, Recorded, Uid};
+pub use known::{Incomplete, Known, Recorded, Uid, record_of};
 pub use memory::{Action, Memory};
 pub use reason::Reason;
 use seal::ObjectKey;

@@ -8,8 +8,9 @@
 )]
 
 use dbplane::api::Compute;
+use dbplane::decide::Known;
 use dbplane::decide::compute::subjects;
-use dbplane::decide::identity::{Binding, ComputeIdentity, Origin, of_compute, written};
+use dbplane::decide::identity::{Binding, ComputeIdentity, Origin, written};
 use dbplane::decide::names::{FINALIZER, RECORD};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -108,11 +109,11 @@ fn the_memory_of_a_compute_is_bounded() {
             .map(|text| serde_json::from_slice(text).unwrap())
             .collect()
     };
-    let (blocks, bytes, computes): (_, _, Vec<Compute>) = taken(read);
+    let (blocks, bytes, computes): (_, _, Vec<Known<Compute>>) = taken(read);
     let (of_a_record, ..) = taken(|| {
         computes
             .iter()
-            .for_each(|compute| drop(of_compute(compute).unwrap()))
+            .for_each(|compute| drop(compute.record().unwrap()))
     });
     let (of_claims, ..) = taken(|| computes.iter().for_each(|compute| drop(subjects(compute))));
     let rows = [

@@ -91,7 +91,7 @@ pub struct Known<K: Recorded> {
     object: K,
     uid: Uid,
     /// Parsed when it is first needed.
-    record: OnceLock<Result<Record<K::Identity>, InvalidAnnotation>>,
+    record: OnceLock<Box<Result<Record<K::Identity>, InvalidAnnotation>>>,
 }
 
 /// The object lacks a part that the API server sets.
@@ -131,20 +131,28 @@ impl<K: Recorded> Known<K> {
     /// The record of the object.
     ///
     /// # Errors
-    /// If the status has no record, and the annotation is not as dbplane wrote it. Also if another
-    /// version of dbplane wrote one of the two.
+    /// Like `record_of`.
     pub fn record(&self) -> Result<&Record<K::Identity>, &InvalidAnnotation> {
-        let read = || read(self.object.meta(), self.object.record_text());
-        self.record.get_or_init(read).as_ref()
+        let read = || Box::new(record_of(&self.object));
+        self.record.get_or_init(read).as_ref().as_ref()
     }
 
     /// What the record says about the object.
     ///
     /// # Errors
-    /// Like `record`.
+    /// Like `record_of`.
     pub fn identity(&self) -> Result<K::Identity, InvalidAnnotation> {
         self.record().map(K::Identity::of).map_err(Clone::clone)
     }
+}
+
+/// Reads the record of an object.
+///
+/// # Errors
+/// If the status has no record, and the annotation is not as dbplane wrote it. Also if another
+/// version of dbplane wrote one of the two.
+pub fn record_of<K: Recorded>(object: &K) -> Result<Record<K::Identity>, InvalidAnnotation> {
+    read(object.meta(), object.record_text())
 }
 
 impl<K: Recorded> Deref for Known<K> {

@@ -104,7 +104,7 @@ fn observed(spec: &ComputeSpec, listed: usize) -> ComputeObserved {
             has_finalizer: true,
             ..Meta::default()
         },
-        uid: "0a1b2c3d-4e5f".to_owned(),
+        uid: "0a1b2c3d-4e5f".into(),
         identity: Ok(identity(spec)),
         wish: None,
         waiting_since: None,

@@ -1,5 +1,6 @@
 //! Sets of replicas.
 
+use dbplane::decide::Known;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ fn manifest(replicas: usize) -> Value {
 }
 
 /// Computes of the set as the operator caches them, with a change of their specs.
-fn replicas(count: usize, change: impl Fn(&mut Value)) -> Vec<Arc<Compute>> {
+fn replicas(count: usize, change: impl Fn(&mut Value)) -> Vec<Arc<Known<Compute>>> {
     let template = manifest(1)["spec"]["template"].clone();
     let mut spec = template["spec"].clone();
     spec["type"] = json!("ReadOnly");
@@ -47,7 +48,7 @@ fn replicas(count: usize, change: impl Fn(&mut Value)) -> Vec<Arc<Compute>> {
         .unwrap();
         kept::trim(&mut compute.metadata, true);
         assert_eq!(kept::fits(&mut compute.metadata), Ok(()));
-        Arc::new(compute)
+        Arc::new(Known::new(compute).unwrap())
     };
     (0..count).map(replica).collect()
 }
@@ -58,12 +59,12 @@ struct Given {
 }
 
 impl Given {
-    fn new(replicas: usize, computes: Vec<Arc<Compute>>, names: BTreeSet<String>) -> Self {
+    fn new(replicas: usize, computes: Vec<Arc<Known<Compute>>>, names: BTreeSet<String>) -> Self {
         let spec: ReadReplicaSetSpec =
             serde_json::from_value(manifest(replicas)["spec"].clone()).unwrap();
-        let found = |compute: Arc<Compute>| {
+        let found = |compute: Arc<Known<Compute>>| {
             Some(FoundReplica {
-                relation: relation(&spec, UID, &compute)?,
+                relation: relation(&spec, &UID.into(), &compute)?,
                 compute,
             })
         };

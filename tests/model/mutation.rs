@@ -9,6 +9,7 @@ use dbplane::controller::environment::{
     Change, Environment, Kind, Observation, Relations, StepError,
 };
 use dbplane::controller::{Computes, ProjectKeys};
+use dbplane::decide::Known;
 use dbplane::decide::account::{AccountObserved, AccountStep};
 use dbplane::decide::compute::{ComputeObserved, ComputeStep, SnapshotState};
 use dbplane::decide::identity::{ComputeIdentity, LostKey};
@@ -325,7 +326,7 @@ macro_rules! mutated {
 mutated!(
     MutatedComputes,
     Computes,
-    Compute,
+    Known<Compute>,
     ComputeObserved,
     ComputeStep,
     ComputeStatus,
@@ -334,7 +335,7 @@ mutated!(
 mutated!(
     MutatedKeys,
     ProjectKeys,
-    ProjectKey,
+    Known<ProjectKey>,
     KeyObserved,
     KeyStep,
     ProjectKeyStatus,
@@ -342,7 +343,7 @@ mutated!(
 );
 
 fn decide_compute(
-    object: &Compute,
+    object: &Known<Compute>,
     observed: &ComputeObserved,
     now: Timestamp,
 ) -> Decision<ComputeStep> {
@@ -359,7 +360,11 @@ fn decide_compute(
     decision
 }
 
-fn decide_key(object: &ProjectKey, observed: &KeyObserved, now: Timestamp) -> Decision<KeyStep> {
+fn decide_key(
+    object: &Known<ProjectKey>,
+    observed: &KeyObserved,
+    now: Timestamp,
+) -> Decision<KeyStep> {
     let Some(mutation) = mutation() else {
         return ProjectKeys::decide(object, observed, now);
     };

@@ -2,6 +2,7 @@
 //! function of its initial observations and the answers so far. To continue a pass, it is run again
 //! from its beginning with these answers, up to the next effect.
 
+use dbplane::decide::Known;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::pin::pin;
@@ -92,7 +93,7 @@ fn remembered(base: &Base, contents: &Contents<Remote>) -> String {
     let object = &base.caches[&base.resource];
     format!(
         "{object:?} {:?} {:?}",
-        contents.resources.get(object.uid()),
+        contents.resources.get(&object.uid().into()),
         contents.accounts
     )
 }
@@ -302,7 +303,7 @@ impl Objects for Replay {
 impl Lists<Remote> for Replay {
     fn latest_snapshot(
         &self,
-        _: &Compute,
+        _: &Known<Compute>,
         connection: &Connection<Remote>,
         _: ComputeInterest,
     ) -> LatestSnapshot {
@@ -352,11 +353,11 @@ impl Lists<Remote> for Replay {
         }
     }
 
-    fn stop_observing(&self, _: &Compute) {}
+    fn stop_observing(&self, _: &Known<Compute>) {}
 
     fn latest_keys(
         &self,
-        _: &ProjectKey,
+        _: &Known<ProjectKey>,
         connection: &Connection<Remote>,
         interest: KeyInterest,
     ) -> LatestKeys {
@@ -373,7 +374,7 @@ impl Lists<Remote> for Replay {
 
     async fn read_keys(
         &self,
-        _: &ProjectKey,
+        _: &Known<ProjectKey>,
         connection: &Connection<Remote>,
         _: KeyInterest,
     ) -> LatestKeys {
@@ -397,7 +398,7 @@ impl Lists<Remote> for Replay {
         latest
     }
 
-    fn stop_listing(&self, _: &ProjectKey) {}
+    fn stop_listing(&self, _: &Known<ProjectKey>) {}
 }
 
 /// The only ticks of this clock: before the last write, at it, and after it.

@@ -4,6 +4,7 @@
 mod visits;
 mod wire;
 
+use dbplane::decide::Known;
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -336,18 +337,18 @@ impl Objects for Process {
 impl Lists<RateLimited> for Process {
     fn latest_snapshot(
         &self,
-        _: &Compute,
+        _: &Known<Compute>,
         connection: &Connection<RateLimited>,
         _: ComputeInterest,
     ) -> LatestSnapshot {
         self.seen_through(connection)
     }
 
-    fn stop_observing(&self, _: &Compute) {}
+    fn stop_observing(&self, _: &Known<Compute>) {}
 
     fn latest_keys(
         &self,
-        _: &ProjectKey,
+        _: &Known<ProjectKey>,
         connection: &Connection<RateLimited>,
         _: KeyInterest,
     ) -> LatestKeys {
@@ -356,7 +357,7 @@ impl Lists<RateLimited> for Process {
 
     async fn read_keys(
         &self,
-        _: &ProjectKey,
+        _: &Known<ProjectKey>,
         connection: &Connection<RateLimited>,
         _: KeyInterest,
     ) -> LatestKeys {
@@ -376,7 +377,7 @@ impl Lists<RateLimited> for Process {
         })
     }
 
-    fn stop_listing(&self, _: &ProjectKey) {}
+    fn stop_listing(&self, _: &Known<ProjectKey>) {}
 }
 
 /// The path to the cluster.

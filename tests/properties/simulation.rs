@@ -1,5 +1,6 @@
 //! The operator's surroundings: a clock, the simulator's world, a cluster, and scheduled faults.
 
+use dbplane::decide::Known;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -356,13 +357,10 @@ impl Simulation {
 
     /// Checks that each restart is carried out once, however often it is tried.
     fn restarted(&mut self, actor: &Resource) {
-        let Some(object) = self.cluster.get::<Compute>(&actor.1) else {
+        let Some(object) = self.cluster.get::<Known<Compute>>(&actor.1) else {
             return;
         };
-        let Some(record) = identity::of_compute(&object)
-            .ok()
-            .and_then(|record| record.identity.restart)
-        else {
+        let Some(record) = object.identity().ok().and_then(|identity| identity.restart) else {
             return;
         };
         let (time, uid) = (

@@ -163,7 +163,7 @@ mod tests {
     async fn asked(answers: &[u16], again: bool) -> Vec<&'static str> {
         let (client, asked) = server(answers);
         let list_again = watch::Sender::new(());
-        let watched = watched::<Known<ProjectKey>>(
+        let watched = watched::<ProjectKey>(
             Api::all(client),
             watcher::Config::default(),
             list_again.subscribe(),

@@ -79,7 +79,7 @@ mod tests {
             ("one", "prod", 30, 30),
             ("five", "prod", 30, 32),
         ] {
-            assert_eq!(turn(uid, name, now), at(expected), "{uid} at {now}");
+            assert_eq!(turn(&uid.into(), name, now), at(expected), "{uid} at {now}");
         }
     }
 }

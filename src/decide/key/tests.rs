@@ -156,7 +156,7 @@ impl GivenKey {
                 has_finalizer: true,
                 ..Meta::default()
             },
-            uid: UID.to_owned(),
+            uid: UID.into(),
             identity: Ok(ProjectKeyIdentity::default()),
             is_wish: false,
             account: AccountView::Usable {

@@ -1,5 +1,6 @@
 //! Edits of a set while the platform is unavailable.
 
+use dbplane::decide::Known;
 use kube::core::object::HasStatus;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -38,7 +39,7 @@ impl SetRun<'_> {
         let simulation = self.run.simulation.lock();
         let there = names
             .iter()
-            .filter_map(|name| simulation.cluster.get::<Compute>(&name.1));
+            .filter_map(|name| simulation.cluster.get::<Known<Compute>>(&name.1));
         there
             .filter(|it| it.metadata.deletion_timestamp.is_none())
             .map(|it| json!(it.spec))
@@ -51,7 +52,7 @@ impl SetRun<'_> {
             .simulation
             .lock()
             .cluster
-            .get::<ReadReplicaSet>("reads")
+            .get::<Known<ReadReplicaSet>>("reads")
             .unwrap();
         set.status().unwrap().ready_replicas
     }
