@@ -19,12 +19,12 @@ pub mod drift;
 pub mod identity;
 pub mod kept;
 pub mod key;
-mod known;
 pub mod memory;
 pub mod names;
 pub mod operations;
 pub mod put_back;
 mod reason;
+mod recorded;
 pub mod refuser;
 pub mod released;
 pub mod replica_set;
@@ -40,9 +40,9 @@ use jiff::{SignedDuration, Timestamp};
 pub use attention::Attention;
 pub use brake::Brake;
 pub use conditions::{Health, Report, Sync};
-pub use known::{Incomplete, Known, Recorded, Uid, record_of};
 pub use memory::{Action, Memory};
 pub use reason::Reason;
+pub use recorded::{Recorded, record_of};
 use seal::ObjectKey;
 
 /// The next step, the report, and the time of the next decision.

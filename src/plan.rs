@@ -25,7 +25,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kube::ResourceExt;
 use secrecy::SecretString;
 use serde_json::Value;
 
@@ -45,11 +44,11 @@ use self::environment::Planner;
 use self::objects::Objects;
 use self::secrets::{SecretName, Secrets};
 use self::trail::StepTrail;
+use crate::api::Known;
 use crate::api::{Account, ClusterAccount, ProjectKey};
 use crate::controller::account::AnyAccount;
 use crate::controller::environment::PassSettings;
 use crate::controller::object::AccountName;
-use crate::decide::Known;
 
 /// The input of a plan.
 #[derive(Debug)]

@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 
 use super::events::{Event, Events};
 use super::metadata::{MetadataPatch, resource_version};
+use crate::api::Known;
+use crate::decide::Recorded;
 use crate::decide::names::FIELD_MANAGER;
-use crate::decide::{Known, Recorded};
 
 pub trait Object:
     Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Serialize + Send + Sync + 'static

@@ -6,15 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use super::explained;
 use super::port::{AppliedSecret, Cluster};
+use crate::api::Known;
+use crate::decide::Recorded;
 use crate::decide::names::{MANAGED_BY, SECRET_OF};
-use crate::decide::{Known, Recorded};
 
 /// The resource that a Secret belongs to.
 #[derive(Clone, Debug)]

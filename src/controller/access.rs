@@ -10,6 +10,7 @@ use kube::{Resource, ResourceExt};
 use super::environment::{Environment, Kind, StepError, account_of};
 use super::object::AccountName;
 use super::state::{AccountEntry, Connection, SharedConnection};
+use crate::api::Known;
 use crate::api::{
     Account, AccountKind, AccountRef, ClusterAccount, Compute, Condition, MassDeletionPolicy,
     NamespaceAccess, ProjectKey,
@@ -17,7 +18,7 @@ use crate::api::{
 use crate::decide::account::Availability;
 use crate::decide::memory::ActionProblem;
 use crate::decide::released::has_finalizer;
-use crate::decide::{AccountView, Action, Known, Reason};
+use crate::decide::{AccountView, Action, Reason};
 use crate::domain::{Fault, NameSupport};
 use crate::platform::{Latest, Listing};
 

@@ -12,9 +12,10 @@ use kube::core::object::HasStatus;
 
 use super::environment::{Environment, Kind, Observation, Relations, StepError};
 use super::object::{AccountName, Managed, Status};
+use crate::api::Known;
 use crate::api::{Account, AccountKind, AccountStatus, ClusterAccount, Condition, PlatformAccess};
 use crate::decide::account::{self, AccountObserved, AccountStep};
-use crate::decide::{Decision, Known, Report};
+use crate::decide::{Decision, Report};
 
 impl Status for AccountStatus {
     fn conditions(&self) -> &[Condition] {

@@ -17,12 +17,13 @@ use super::environment::{
 use super::index::Key;
 use super::object::Status;
 use super::pass::forget;
+use crate::api::Known;
 use crate::api::{Compute, ComputeStatus, Condition};
 use crate::decide::compute::{self, ComputeObserved, ComputeStep};
 use crate::decide::identity::{Binding, Origin};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::write_contention::{Repair, WrittenPart};
-use crate::decide::{AccountView, Brake, Decision, Known, Memory, Meta, Report};
+use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
 use crate::telemetry::metrics::CreateOutcome;
 
 impl Status for ComputeStatus {

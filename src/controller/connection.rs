@@ -10,12 +10,13 @@ use kube::{Resource, ResourceExt};
 use super::environment::{Environment, StepError};
 use super::object::{Managed, uid};
 use super::pass::calls::{ActionLine, altered, publish, secret_written};
+use crate::api::Known;
 use crate::api::{Connection, GROUP};
 use crate::cluster::{Cluster, Event, Owner, SecretContent, SecretState, secrets};
+use crate::decide::Recorded;
 use crate::decide::connection::{ConnectionSecret, CredentialsView, SecretText, SecretView};
 use crate::decide::memory::ActionProblem;
 use crate::decide::{Action, names};
-use crate::decide::{Known, Recorded};
 
 /// The state of the Secret that `object` declares; `None` if there is nothing to write.
 pub async fn of<K: Recorded, E: Environment>(

@@ -21,11 +21,12 @@ pub use flush::flush;
 use super::environment::{Change, Environment, Kind, Observation, Relations, StepError};
 use super::object::Status;
 use super::pass::forget;
+use crate::api::Known;
 use crate::api::{Condition, ProjectKey, ProjectKeyStatus};
 use crate::decide::key::{self, KeyObserved, KeyStep};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::write_contention::{Repair, WrittenPart};
-use crate::decide::{AccountView, Brake, Decision, Known, Memory, Meta, Report};
+use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
 
 impl Status for ProjectKeyStatus {
     fn conditions(&self) -> &[Condition] {

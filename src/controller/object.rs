@@ -12,11 +12,10 @@ use kube::{Api, Client, CustomResourceExt, Resource, ResourceExt};
 use serde::Serialize;
 
 use crate::api::{AccountKind, AccountRef, Condition, ObjectMeta};
+use crate::api::{Known, Uid};
 use crate::cluster::Object;
-use crate::decide::identity::Record;
 use crate::decide::released::has_finalizer;
-use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{Brake, Known, Meta, Recorded, Report, Uid, names};
+use crate::decide::{Brake, Meta, Recorded, Report, names};
 use crate::text::line;
 
 const LONGEST_REQUEST: usize = 256;
@@ -167,19 +166,18 @@ fn is_ready(condition: &Condition) -> bool {
 }
 
 /// The metadata of an observation, with the record.
-pub fn meta_observed<K: Managed, T>(
-    object: &K,
-    record: Result<&Record<T>, &InvalidAnnotation>,
-) -> Meta {
-    let (record, record_lost) = match record {
-        Ok(record) => (record.text.clone(), !record.is_annotated),
-        Err(_) => (None, false),
-    };
-    Meta {
-        record,
-        record_lost,
-        ..object.meta_observed()
+pub fn meta_observed<K: Recorded>(object: &Known<K>) -> Meta
+where
+    Known<K>: Managed,
+{
+    let mut meta = object.meta_observed();
+    if let Ok(record) = object.record() {
+        meta.record_lost = !record.is_annotated;
+        if record.is_recorded {
+            meta.record = object.record_text().map(str::to_owned);
+        }
     }
+    meta
 }
 
 /// The API of a namespaced kind, for one namespace or for all.

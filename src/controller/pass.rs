@@ -83,7 +83,7 @@ pub async fn pass<K: Kind, E: Environment>(
     }
     let recorded = object.status().and_then(Status::record);
     env.state()
-        .version_seen(&uid, resource_version(object), recorded);
+        .version_seen(uid, resource_version(object), recorded);
     if restore_record::<K, E>(env, object).await? {
         return Ok(Pass::only(after_step::<K, E>(env, object)));
     }
@@ -143,7 +143,7 @@ async fn take_step<K: Kind, E: Environment>(
     match perform::<K, E>(env, object, observed, step).await {
         Ok(()) => {
             if let Some(repair) = repair {
-                env.state().repaired(&uid, repair, env.now());
+                env.state().repaired(uid, repair, env.now());
             }
             Ok(Taken::Ended(Pass::only(after_step::<K, E>(env, object))))
         }

@@ -4,16 +4,17 @@ mod observe;
 mod perform;
 
 use jiff::Timestamp;
-use kube::{Resource, ResourceExt};
+use kube::Resource;
 
 use super::environment::{Change, Effects, Environment, Kind, Observation, Relations, StepError};
 use super::index::Key;
 use super::object::{Status, uid};
 use super::pass::forget;
+use crate::api::Known;
 use crate::api::{Compute, Condition, ReadReplicaSet, ReadReplicaSetStatus};
 use crate::decide::replica_set::{self, SetObserved, SetStep};
 use crate::decide::write_contention::{Repair, WrittenPart};
-use crate::decide::{Decision, Known, Memory, Report};
+use crate::decide::{Decision, Memory, Report};
 
 impl Status for ReadReplicaSetStatus {
     fn conditions(&self) -> &[Condition] {

@@ -23,12 +23,13 @@ pub use self::key::{KeyState, UnsavedKey};
 pub use self::resources::Resources;
 use self::versions::LostRecord;
 use super::object::AccountName;
+use crate::api::Uid;
 use crate::decide::brake::{DeletionRefusal, DeletionRequest, DeletionWindow, Rules};
 use crate::decide::identity::RestartAnswer;
 use crate::decide::key::Probe;
 use crate::decide::memory::ActionProblem;
 use crate::decide::write_contention::{Repair, WriteContention};
-use crate::decide::{Action, Memory, Reason, Report, Uid};
+use crate::decide::{Action, Memory, Reason, Report};
 use crate::domain::Compute;
 use crate::platform::Tick;
 

@@ -53,9 +53,9 @@ use super::memory::of_fault;
 use super::names::ClusterId;
 use super::seal::InvalidAnnotation;
 use super::{
-    AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Uid, Wake, brake, later,
-    paused,
+    AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused,
 };
+use crate::api::Uid;
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, NotApplied};
 use crate::domain::{
     Compute, ComputeState, Fault, Listed, NameSupport, PostgresSettings, Role, Shown,

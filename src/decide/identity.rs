@@ -276,8 +276,8 @@ pub struct Record<T> {
     /// only if the status has no record of this resource. Anybody with write access to the resource
     /// may have written it.
     pub wish: Option<T>,
-    /// The text in the status; `None` if nothing is recorded yet.
-    pub text: Option<String>,
+    /// The status has it.
+    pub is_recorded: bool,
     /// The annotation is a copy of the record, as far as a restore needs it.
     pub is_annotated: bool,
 }
@@ -331,7 +331,7 @@ impl<T: Default> Default for Record<T> {
         Self {
             identity: T::default(),
             wish: None,
-            text: None,
+            is_recorded: false,
             is_annotated: true,
         }
     }
@@ -463,7 +463,7 @@ pub(super) fn read<T: RecordedIdentity>(
     Ok(Record {
         identity,
         wish: None,
-        text: status.map(str::to_owned),
+        is_recorded: true,
         is_annotated,
     })
 }

@@ -40,9 +40,10 @@ use super::identity::{KeyIdentity, LostBecause, LostKey, ProjectKeyIdentity};
 use super::names::{ClusterId, Mark};
 use super::seal::InvalidAnnotation;
 use super::{
-    AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Uid, Wake, YOUNG_KEY,
-    brake, later, memory, paused,
+    AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Wake, YOUNG_KEY, brake,
+    later, memory, paused,
 };
+use crate::api::Uid;
 use crate::api::{KeyDeletion, ProjectKeySpec};
 use crate::domain::{KeyEntry, Listed, Shown};
 

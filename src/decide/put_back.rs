@@ -2,10 +2,9 @@
 //! Object versions then go backwards: stored objects are older than the process knows. Without
 //! detection, nothing would be decided until the versions catch up.
 
+use crate::api::Uid;
 use std::collections::BTreeMap;
 use std::time::Duration;
-
-use super::Uid;
 
 /// How long a watch may lag before storage is read. Also the pause between two such reads, for any
 /// number of objects.

@@ -21,8 +21,9 @@ pub use self::member::{Relation, is_replica_of, relation};
 pub use self::status::{selector, status};
 use super::connection::{ConnectionSecret, CredentialsView, SecretView};
 use super::memory::Backoff;
-use super::{Action, Decision, Known, Memory, Meta, Reason, Report, Uid, Wake, later, paused};
+use super::{Action, Decision, Memory, Meta, Reason, Report, Wake, later, paused};
 use crate::api::{Compute, ReadReplicaSetSpec};
+use crate::api::{Known, Uid};
 
 /// The input of a decision about a set, besides its spec and the time.
 #[derive(Clone, Debug)]

@@ -16,8 +16,9 @@ use super::outside::Outside;
 use super::secrets::{SecretName, SecretWrite, Secrets};
 use super::steps::Step;
 use super::trail::StepTrail;
+use crate::api::Known;
 use crate::cluster::{AppliedSecret, Cluster, Event, Object, merge};
-use crate::decide::{Known, Recorded};
+use crate::decide::Recorded;
 
 #[derive(Debug)]
 pub struct InMemoryCluster {

@@ -9,10 +9,10 @@ use secrecy::SecretString;
 use super::PlanError;
 use super::cluster::InMemoryCluster;
 use super::outside::Outside;
+use crate::api::Known;
 use crate::api::{Account, AccountKind, ClusterAccount, PlatformAccess};
 use crate::controller::account::{AnyAccount, CredentialRef};
 use crate::controller::object::AccountName;
-use crate::decide::Known;
 use crate::platform::{ConnectError, Platform};
 
 /// The platform and credential of an account in the cluster, regardless of manifests.

@@ -13,13 +13,13 @@ use super::cluster::InMemoryCluster;
 use super::credentials::AccountCredentials;
 use super::platform::InMemoryPlatform;
 use super::trail::StepTrail;
+use crate::api::Known;
 use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use crate::controller::environment::{Admission, Environment, Kind, Lists, Objects, PassSettings};
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed};
 use crate::controller::registry::AllKinds;
 use crate::controller::state::{Connection, ProcessState};
-use crate::decide::Known;
 use crate::domain::Fault;
 use crate::platform::{
     Budget, ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, NoMeter,

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::Condition;
+use crate::api::Known;
 use crate::controller::object::AccountName;
-use crate::decide::{Known, Report, Wake};
+use crate::decide::{Report, Wake};
 use crate::domain;
 
 use super::environment::Planner;

@@ -8,6 +8,7 @@ use kube::Resource;
 
 use super::environment::Planner;
 use super::objects::{Id, StoredObject};
+use crate::api::Known;
 use crate::api::{Account, ClusterAccount};
 use crate::cluster::explained;
 use crate::controller::account::{AnyAccount, CredentialRef};
@@ -15,7 +16,7 @@ use crate::controller::environment::{Kind, KindVisitor, Kinds, account_of};
 use crate::controller::object::AccountName;
 use crate::controller::pass::{Next, Pass, pass};
 use crate::controller::registry::AllKinds;
-use crate::decide::{Known, Report, Wake};
+use crate::decide::{Report, Wake};
 
 /// More than any chain of resources that wait for each other.
 const MOST_ROUNDS: usize = 500;

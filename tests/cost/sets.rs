@@ -1,9 +1,9 @@
 //! Sets of replicas.
 
-use dbplane::decide::Known;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use dbplane::api::Known;
 use dbplane::api::{Compute, ReadReplicaSetSpec, ReadReplicaSetStatus};
 use dbplane::decide::connection::{CredentialsView, SecretView};
 use dbplane::decide::names::derived;

@@ -1,7 +1,8 @@
 //! The operator's port to the cluster in memory.
 
+use dbplane::api::Known;
 use dbplane::cluster::{AppliedSecret, Cluster, Event, Object};
-use dbplane::decide::{Known, Recorded};
+use dbplane::decide::Recorded;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::core::object::HasStatus;

@@ -1,10 +1,10 @@
 //! The promises as checks of a `World`, shared by the model check, the property tests and the crash
 //! points. A check returns what it found, so that its caller can make its own exceptions.
 
-use dbplane::decide::Known;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use dbplane::api::Known;
 use dbplane::api::{Compute, ProjectKey};
 use dbplane::decide::identity::{self, ComputeIdentity, Origin, ProjectKeyIdentity};
 use dbplane::decide::record_of;

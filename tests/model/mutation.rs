@@ -2,6 +2,7 @@
 
 mod annotations;
 
+use dbplane::api::Known;
 use dbplane::api::{Compute, ComputeStatus, ProjectKey, ProjectKeyStatus};
 use dbplane::controller::account::observe::account_entry;
 use dbplane::controller::account::{Accounts, AnyAccount};
@@ -9,7 +10,6 @@ use dbplane::controller::environment::{
     Change, Environment, Kind, Observation, Relations, StepError,
 };
 use dbplane::controller::{Computes, ProjectKeys};
-use dbplane::decide::Known;
 use dbplane::decide::account::{AccountObserved, AccountStep};
 use dbplane::decide::compute::{ComputeObserved, ComputeStep, SnapshotState};
 use dbplane::decide::identity::{ComputeIdentity, LostKey};

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use dbplane::api::Known;
 use dbplane::api::{Account, ClusterAccount};
 use dbplane::controller::object::AccountName;
 use dbplane::controller::state::{AccountEntry, ResourceState};
-use dbplane::decide::Known;
 use dbplane::decide::Report;
 use dbplane::decide::brake::DeletionWindow;
 use jiff::Timestamp;

@@ -1,12 +1,11 @@
 //! Checks of the promises in every state and at rest. The property tests share the promises; this
 //! module excuses what the bounds leave open.
 
-use dbplane::decide::Known;
-use dbplane::decide::record_of;
 use std::sync::Arc;
 
+use dbplane::api::Known;
 use dbplane::api::{Compute, ProjectKey};
-use dbplane::decide::{Health, Reason, Report, Sync, identity};
+use dbplane::decide::{Health, Reason, Report, Sync};
 use k8s_openapi::api::core::v1::Secret;
 
 use super::bound::{Bound, OTHER, Subject};

@@ -2,13 +2,13 @@
 //! function of its initial observations and the answers so far. To continue a pass, it is run again
 //! from its beginning with these answers, up to the next effect.
 
-use dbplane::decide::Known;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use dbplane::api::Known;
 use dbplane::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use dbplane::controller::environment::{
     Admission, Environment, Kind, Lists, Objects, PassSettings,

@@ -3,12 +3,11 @@
 
 mod moves;
 
-use dbplane::decide::Known;
 use std::collections::BTreeMap;
 
+use dbplane::api::Known;
 use dbplane::api::{Compute, ProjectKey};
 
-use dbplane::decide::record_of;
 use dbplane_simulator::world::World;
 use dbplane_simulator::world::message::{Method, Request};
 use proptest::prelude::*;

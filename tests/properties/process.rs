@@ -4,13 +4,13 @@
 mod visits;
 mod wire;
 
-use dbplane::decide::Known;
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::task::{Context, Poll, Waker};
 
+use dbplane::api::Known;
 use dbplane::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
 use dbplane::controller::environment::{
     Admission, Environment, Kind, Kinds, Lists, Objects, Occurrence, PassSettings,

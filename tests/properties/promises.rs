@@ -2,14 +2,13 @@
 
 mod excuses;
 
-use dbplane::decide::Known;
-use dbplane::decide::record_of;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dbplane::api::Known;
 use dbplane::api::{Compute, Condition, ProjectKey};
 use dbplane::controller::object::Managed;
-use dbplane::decide::{identity, names};
+use dbplane::decide::names;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use serde_json::Value;

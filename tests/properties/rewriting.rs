@@ -1,10 +1,9 @@
 //! Changes to the records of resources by users and tools.
 
 use dbplane::api::Compute;
-use dbplane::decide::Known;
+use dbplane::api::Known;
 use dbplane::decide::identity::ComputeIdentity;
 use dbplane::decide::names;
-use dbplane::decide::record_of;
 use serde_json::json;
 
 use super::history::annotations;

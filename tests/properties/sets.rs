@@ -4,8 +4,8 @@
 mod outages;
 mod steps;
 
+use dbplane::api::Known;
 use dbplane::api::{Compute, ReadReplicaSet};
-use dbplane::decide::Known;
 use dbplane_simulator::world::Profile;
 use kube::ResourceExt;
 use kube::core::object::HasStatus;

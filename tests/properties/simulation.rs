@@ -1,11 +1,11 @@
 //! The operator's surroundings: a clock, the simulator's world, a cluster, and scheduled faults.
 
-use dbplane::decide::Known;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use dbplane::api::Compute;
-use dbplane::decide::{identity, names};
+use dbplane::api::Known;
+use dbplane::decide::names;
 use dbplane_simulator::faults::FaultBoard;
 use dbplane_simulator::world::World;
 use dbplane_simulator::world::file::WorldFile;

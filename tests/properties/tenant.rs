@@ -4,7 +4,7 @@
 mod keys;
 
 use dbplane::api::Compute;
-use dbplane::decide::Known;
+use dbplane::api::Known;
 
 use dbplane::decide::names::{self, RECORD};
 use jiff::SignedDuration;

@@ -1,8 +1,8 @@
 //! Runs controlled by a test step by step, and helpers to inspect their results.
 
+use dbplane::api::Known;
 use dbplane::api::{Compute, ProjectKey};
-use dbplane::decide::Known;
-use dbplane::decide::identity::{self, ComputeIdentity, ProjectKeyIdentity};
+use dbplane::decide::identity::{ComputeIdentity, ProjectKeyIdentity};
 use dbplane_simulator::world::{Profile, World};
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -8,8 +8,8 @@ use kube::core::DeserializeGuard;
 use kube::{Api, Client};
 
 use super::Error;
+use crate::api::Known;
 use crate::api::{Compute, ObjectMeta};
-use crate::decide::Known;
 use crate::decide::identity::{self, ComputeIdentity};
 use crate::decide::seal::ObjectKey;
 

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
+use crate::api::Uid;
 use crate::cluster::resource_version;
 use crate::controller::access::is_granted;
 use crate::controller::environment::{Environment, Kind, KindVisitor, Kinds, wake_by};
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed, is_recorded, uid};
 use crate::controller::pass::label;
-use crate::decide::Uid;
 use crate::decide::released::has_finalizer;
 
 /// A resource that refers to an account.

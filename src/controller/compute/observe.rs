@@ -12,6 +12,7 @@ use super::others::{self, Seeker};
 use super::relevant::{Filter, RelevantComputes};
 use super::{Computes, secret};
 use crate::api::Compute;
+use crate::api::Known;
 use crate::cluster::resource_version;
 use crate::controller::access::{self, Access};
 use crate::controller::connection;
@@ -25,7 +26,7 @@ use crate::decide::compute::{
 use crate::decide::connection::Address;
 use crate::decide::identity::{ComputeIdentity, Evidence, Record};
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{AccountView, Known, Memory, Reason, later, names};
+use crate::decide::{AccountView, Memory, Reason, later, names};
 use crate::domain::Support;
 use crate::platform::LatestSnapshot;
 
@@ -55,7 +56,7 @@ pub(super) async fn observe<E: Environment>(
     let name_support = relevant.name_support.max(shown.unwrap_or_default());
     let evidence = Evidence::now(name_support);
     let observed = ComputeObserved {
-        meta: meta_observed(object, record.as_ref()),
+        meta: meta_observed(object),
         uid: object.uid().clone(),
         identity: record.clone().map(|record| record.identity),
         waiting_since: object
@@ -234,9 +235,9 @@ fn look<E: Environment>(
             // The account is gone, so the project is no longer read through it.
             env.stop_observing(object);
         }
-        return (RelevantComputes::default(), env.state().resource(&uid));
+        return (RelevantComputes::default(), env.state().resource(uid));
     };
-    let mut remembered = env.state().looking(&uid, connection.number);
+    let mut remembered = env.state().looking(uid, connection.number);
     let repeated = looks_besides(known, env.settings().limits.settle, now);
     let filter = Filter::of(object, sought, repeated);
     let mut latest = env.latest_snapshot(
@@ -248,9 +249,9 @@ fn look<E: Environment>(
     let begins = known.binding.is_none() && remembered.wrote.is_none();
     let demands = begins && !may_rest_on(env, object, sought, connection, &latest);
     if demands {
-        remembered.wrote = Some(env.state().list_wanted(&uid, env.tick()));
+        remembered.wrote = Some(env.state().list_wanted(uid, env.tick()));
     }
-    if env.state().awaiting(&uid, awaiting) || demands {
+    if env.state().awaiting(uid, awaiting) || demands {
         latest = env.latest_snapshot(object, connection, filter.interest(&remembered, awaiting));
     }
     access::tell_of_list(
@@ -270,7 +271,7 @@ fn look<E: Environment>(
         reliable_until,
     );
     if remembered.is_answered() && latest.since(remembered.wrote_at()).is_some() {
-        env.state().answer_outdated(&uid);
+        env.state().answer_outdated(uid);
     }
     (relevant, remembered)
 }

@@ -7,13 +7,12 @@ use jiff::Timestamp;
 
 use super::Computes;
 use crate::api::Compute;
+use crate::api::{Known, Uid};
 use crate::controller::access;
 use crate::controller::environment::Environment;
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, is_recorded};
 use crate::controller::state::Connection;
-use crate::decide::Known;
-use crate::decide::Uid;
 use crate::decide::compute::{
     self, ClaimSubject, Claims, Mine, Other, Reservations, Reserved, ReservedPlace, SnapshotState,
     relevant_subjects,
@@ -87,7 +86,7 @@ fn reservations<E: Environment>(
             project: object.spec.project_id.clone(),
             what,
         };
-        env.state().reserved_by_others(&me, &place)
+        env.state().reserved_by_others(me, &place)
     };
     let create = Reserved::Create {
         branch: object.spec.branch_id.clone(),

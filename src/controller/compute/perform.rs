@@ -7,11 +7,10 @@ mod delete;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kube::ResourceExt;
-
 use super::Computes;
 use super::operations::shown;
 use crate::api::Compute;
+use crate::api::Known;
 use crate::cluster::{Cluster, Event, MetadataPatch, Owner};
 use crate::controller::access;
 use crate::controller::environment::{Admission, Environment, Occurrence, StepError};
@@ -24,7 +23,7 @@ use crate::controller::state::{Connection, SharedConnection};
 use crate::decide::compute::ComputeStep;
 use crate::decide::connection::ConnectionSecret;
 use crate::decide::identity::{Binding, ComputeIdentity, RestartRecord};
-use crate::decide::{Action, Known, Reason};
+use crate::decide::{Action, Reason};
 use crate::domain::{ComputeChange, Fault, Operation};
 use crate::platform::PlatformClient;
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use crate::api::Known;
 use crate::api::{Compute, ComputeType};
 use crate::controller::state::{Answer, ResourceState, Wrote};
-use crate::decide::Known;
 use crate::decide::compute::{SnapshotState, is_settled};
 use crate::decide::identity::{ComputeIdentity, CreateIntent};
 use crate::domain::{self, Fault, Listed, NameSupport, PostgresSettings, Shown, Support};

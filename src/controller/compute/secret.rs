@@ -1,10 +1,10 @@
 //! Reads what the connection Secret of a Compute needs.
 
+use crate::api::Known;
 use crate::api::{Compute, Management};
 use crate::cluster::{Owner, SecretState};
 use crate::controller::connection;
 use crate::controller::environment::Environment;
-use crate::decide::Known;
 use crate::decide::connection::CredentialsView;
 
 pub(super) async fn of<E: Environment>(

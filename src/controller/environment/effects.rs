@@ -3,9 +3,9 @@
 use kube::runtime::reflector::ObjectRef;
 
 use crate::api::Compute;
+use crate::api::Known;
 use crate::controller::object::AccountName;
 use crate::controller::state::AccountEntry;
-use crate::decide::Known;
 use crate::decide::Memory;
 
 /// The input of a decision, and what follows from it.

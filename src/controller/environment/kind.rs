@@ -9,12 +9,13 @@ use kube::core::object::HasStatus;
 use kube::runtime::reflector::ObjectRef;
 
 use super::{Environment, Observation, StepError};
+use crate::api::Known;
 use crate::api::{AccountKind, AccountRef, Compute, Connection};
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed, uid};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::write_contention::Repair;
-use crate::decide::{AccountView, Brake, Decision, Known, Memory, Meta, Report};
+use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
 
 pub trait Kinds: Send + Sync + 'static {
     fn each<V: KindVisitor>(visitor: &mut V);

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use kube::runtime::reflector::ObjectRef;
 
 use super::kind::Kind;
+use crate::api::Known;
 use crate::api::{Compute, ProjectKey};
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed};
 use crate::controller::state::Connection;
-use crate::decide::Known;
 use crate::decide::account::KeyCount;
 use crate::platform::{ComputeInterest, KeyInterest, LatestKeys, LatestSnapshot};
 

@@ -2,9 +2,9 @@ use serde_json::json;
 
 use super::*;
 use crate::api::Compute;
+use crate::api::Known;
 use crate::controller::compute::Computes;
 use crate::controller::environment::keys;
-use crate::decide::Known;
 
 fn compute(namespace: &str, name: &str, branch: &str) -> Known<Compute> {
     let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p", "branchID": branch, "type": "ReadOnly"});

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::error_span;
@@ -11,11 +10,11 @@ use tracing::error_span;
 use super::record::wrote_key;
 use super::save::{GIVEN_UP, Saved, write_unsaved};
 use crate::api::ProjectKey;
+use crate::api::{Known, Uid};
 use crate::controller::access;
 use crate::controller::environment::Environment;
 use crate::controller::state::UnsavedKey;
 use crate::decide::key::{Probe, tried};
-use crate::decide::{Known, Uid};
 use crate::platform::{Platform, PlatformClient};
 
 /// The pause between two attempts to save a key while the process stops.

@@ -7,13 +7,13 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource, ResourceExt};
 use secrecy::ExposeSecret;
 
+use crate::api::Known;
 use crate::api::{Account, ClusterAccount, ProjectKey};
 use crate::cluster::SecretState;
 use crate::controller::account::{Accounts, AnyAccount, dependents, observe};
 use crate::controller::environment::Environment;
 use crate::controller::index::Key;
 use crate::controller::pass::label;
-use crate::decide::Known;
 use crate::decide::account::Availability;
 use crate::decide::key::KeyAccount;
 use crate::decide::names::{AccountFinalizers, is_for_credentials};

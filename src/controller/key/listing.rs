@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::api::Known;
 use crate::api::ProjectKey;
 use crate::controller::access::{self, Access};
 use crate::controller::environment::Environment;
@@ -12,7 +13,7 @@ use crate::controller::object::AccountName;
 use crate::controller::state::KeyState;
 use crate::decide::identity::{ProjectKeyIdentity, object_key};
 use crate::decide::names::ClusterId;
-use crate::decide::{AccountView, Known, key, key::KeyListing, later};
+use crate::decide::{AccountView, key, key::KeyListing, later};
 use crate::domain::{self, Fault};
 use crate::platform::{Interest, KeyFilter, KeyInterest, Keys, LatestKeys, Listing, Tick};
 

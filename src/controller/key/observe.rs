@@ -5,6 +5,7 @@ use kube::{Resource, ResourceExt};
 
 use super::listing::{Listed, RelevantKeys};
 use super::{ProjectKeys, in_use, listing, secret};
+use crate::api::Known;
 use crate::api::ProjectKey;
 use crate::cluster::{Owner, SecretState, owned_by, secrets};
 use crate::controller::access;
@@ -14,7 +15,6 @@ use crate::controller::environment::{
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed, Rank, meta_observed, rank, uid};
 use crate::controller::state::UnsavedKey;
-use crate::decide::Known;
 use crate::decide::account::are_many;
 use crate::decide::identity::{KeyRecords, ProjectKeyIdentity};
 use crate::decide::key::{self, KeyListing, KeyObserved, KeySecretView, Probe};
@@ -54,7 +54,7 @@ pub(super) async fn observe<E: Environment>(
     let base_url = access::base_url(env, object);
     let (secret, secret_deleting) = secret_view(object, &state, &recorded.records, &base_url);
     let observed = KeyObserved {
-        meta: meta_observed(object, record),
+        meta: meta_observed(object),
         uid: object.uid().clone(),
         created: created(object).unwrap_or(now),
         is_wish: record.is_ok_and(|record| record.wish.is_some()),

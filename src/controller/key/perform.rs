@@ -4,10 +4,9 @@
 mod create;
 mod probe;
 
-use kube::ResourceExt;
-
 use super::record::{recording_keys, release, stored, wrote_key};
 use super::secret;
+use crate::api::Known;
 use crate::api::ProjectKey;
 use crate::cluster::{Event, Owner, SecretState, WriteError, secrets};
 use crate::controller::access;
@@ -18,7 +17,6 @@ use crate::controller::pass::calls::{
 };
 use crate::controller::state::{Connection, SharedConnection};
 use crate::decide::Action;
-use crate::decide::Known;
 use crate::decide::identity::{KeyRecords, ProjectKeyIdentity};
 use crate::decide::key::{KeyStep, SecretContents};
 use crate::domain::Fault;

@@ -4,6 +4,7 @@
 use k8s_openapi::api::core::v1::Secret;
 
 use super::ProjectKeys;
+use crate::api::Known;
 use crate::api::ProjectKey;
 use crate::cluster::{Event, MetadataPatch, SecretContent, WriteError};
 use crate::controller::environment::{Environment, StepError};
@@ -13,7 +14,6 @@ use crate::controller::pass::calls::{
 };
 use crate::controller::pass::{PROJECT_GONE, released};
 use crate::decide::Action;
-use crate::decide::Known;
 use crate::decide::identity::{KeyIdentity, KeyRecords, ProjectKeyIdentity};
 use crate::decide::memory::ActionProblem;
 use crate::decide::seal::InvalidAnnotation;

@@ -2,13 +2,13 @@
 
 use super::record::stored;
 use super::secret;
+use crate::api::Known;
 use crate::api::ProjectKey;
 use crate::cluster::{Cluster, Owner, secrets};
 use crate::controller::access;
 use crate::controller::environment::{Environment, StepError};
 use crate::controller::pass::calls::secret_written;
 use crate::controller::state::UnsavedKey;
-use crate::decide::Known;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Saved {

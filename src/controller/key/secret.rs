@@ -7,9 +7,9 @@ use kube::ResourceExt;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
+use crate::api::Known;
 use crate::api::{ProjectKey, ProjectKeySpec};
 use crate::cluster::{Owner, SecretContent, digest, secrets};
-use crate::decide::Known;
 use crate::decide::identity::{KeyIdentity, KeyRecords};
 use crate::decide::key::{KeySecretView, SecretContents, template};
 use crate::decide::names::{

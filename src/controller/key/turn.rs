@@ -4,14 +4,13 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kube::ResourceExt;
 
 use super::listing;
+use crate::api::Known;
 use crate::api::ProjectKey;
 use crate::controller::access;
 use crate::controller::environment::Environment;
 use crate::controller::object::{AccountName, uid};
-use crate::decide::Known;
 use crate::decide::identity::ProjectKeyIdentity;
 use crate::decide::key::Probe;
 

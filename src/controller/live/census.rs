@@ -7,6 +7,7 @@ use kube::Resource;
 use kube::core::object::HasStatus;
 
 use super::Live;
+use crate::api::Known;
 use crate::api::{Account, ClusterAccount, Condition};
 use crate::controller::account::AnyAccount;
 use crate::controller::environment::{Kind, KindVisitor, Kinds};
@@ -14,7 +15,6 @@ use crate::controller::key;
 use crate::controller::object::{AccountName, Status, uid};
 use crate::controller::registry::AllKinds;
 use crate::controller::state::SharedConnection;
-use crate::decide::Known;
 use crate::decide::Reason;
 use crate::domain::Unreadable;
 use crate::platform::{Computes, Keys, Listing, RateLimited};

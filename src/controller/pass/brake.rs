@@ -4,14 +4,15 @@
 use jiff::Timestamp;
 use kube::Resource;
 
+use crate::api::Uid;
 use crate::controller::access;
 use crate::controller::environment::{
     Change, Environment, Kind, KindVisitor, Kinds, Occurrence, account_of,
 };
 use crate::controller::index::Key;
 use crate::controller::object::{Managed, uid};
+use crate::decide::Brake;
 use crate::decide::brake::{DeletionRequest, Rules};
-use crate::decide::{Brake, Uid};
 
 /// The state of the brake if a deletion on the platform has to wait. `None` admits the deletion,
 /// which is then counted.

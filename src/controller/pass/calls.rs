@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::Secret;
 use tracing::{info, warn};
 
 use super::refused::is_request_refused;
+use crate::api::{Known, Uid};
 use crate::cluster::{
     Cluster, Event, MetadataPatch, SecretContent, WriteError, explained, is_unavailable,
     resource_version,
@@ -17,7 +18,7 @@ use crate::decide::identity::written;
 use crate::decide::memory::ActionProblem;
 use crate::decide::released::has_finalizer;
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{Action, Known, Recorded, Report, Uid, later};
+use crate::decide::{Action, Recorded, Report, later};
 use crate::domain::Fault;
 use crate::telemetry::metrics::CreateOutcome;
 

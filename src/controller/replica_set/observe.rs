@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kube::ResourceExt;
 
 use crate::api::{Compute, ReadReplicaSet};
+use crate::api::{Known, Uid};
 use crate::cluster::{Cluster, resource_version};
 use crate::controller::compute::Computes;
 use crate::controller::connection;
@@ -12,8 +13,6 @@ use crate::controller::environment::Environment;
 use crate::controller::index::Key;
 use crate::controller::object::{Managed, uid};
 use crate::controller::state::Done;
-use crate::decide::Known;
-use crate::decide::Uid;
 use crate::decide::replica_set::{FoundReplica, SetObserved, is_replica_of, relation};
 
 pub(super) async fn observe<E: Environment>(
@@ -49,17 +48,17 @@ pub(super) async fn observe<E: Environment>(
         settled,
         unreadable: unreadable
             .iter()
-            .filter(|meta| is_replica_of(&uid, meta))
+            .filter(|meta| is_replica_of(uid, meta))
             .count(),
         names,
         secret: connection::view(secret.as_ref()),
         credentials: connection::credentials(env, object, declared).await?,
         connection_secret: connection::written(declared, secret.as_ref()),
         unused_secrets: connection::unused(env, object, declared, &wrote).await?,
-        memory: env.state().memory(&uid),
+        memory: env.state().memory(uid),
         computes: computes
             .into_iter()
-            .filter_map(|compute| found(object, &uid, compute))
+            .filter_map(|compute| found(object, uid, compute))
             .collect(),
     })
 }
@@ -93,7 +92,7 @@ async fn is_settled<E: Environment>(
         ))
     };
     let mut settled = true;
-    for (child, done) in env.state().children_seen(&uid, seen) {
+    for (child, done) in env.state().children_seen(uid, seen) {
         let Done::Created(name) = done else {
             settled = false;
             continue;
@@ -105,7 +104,7 @@ async fn is_settled<E: Environment>(
         {
             settled = false
         } else {
-            env.state().child_gone(&uid, &child)
+            env.state().child_gone(uid, &child)
         }
     }
     Ok(settled)

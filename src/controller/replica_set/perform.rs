@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
-use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
+use crate::api::Known;
 use crate::api::{Compute, ObjectMeta, ReadReplicaSet};
 use crate::cluster::{Cluster, Event, Owner, merge_patch, resource_version};
 use crate::controller::connection;
@@ -22,7 +23,7 @@ use crate::decide::connection::ConnectionSecret;
 use crate::decide::memory::ActionProblem;
 use crate::decide::names::CONFIRM_DELETION;
 use crate::decide::replica_set::{Member, SetStep};
-use crate::decide::{Action, Known, later};
+use crate::decide::{Action, later};
 
 /// How long a set's confirmation of the deletion of a Compute is valid. The brake compares it with
 /// the API server's clock.

@@ -13,12 +13,12 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
+use crate::api::Uid;
 use crate::cluster::{Cluster, Event, explained, resource_version};
 use crate::controller::environment::{Kind, KindVisitor, Kinds};
 use crate::controller::live::Live;
 use crate::controller::object::uid;
 use crate::controller::registry::AllKinds;
-use crate::decide::Uid;
 use crate::decide::put_back::{Doubt, Lasting, PATIENCE, RestoreVerdict, StoredVersion};
 
 /// The reason of the event.

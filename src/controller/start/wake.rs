@@ -8,11 +8,11 @@ use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 
 use crate::api::Compute;
+use crate::api::Known;
 use crate::controller::access;
 use crate::controller::environment::{Environment, Kind, KindVisitor, Kinds, account_of, wake_by};
 use crate::controller::index::Key;
 use crate::controller::object::Managed;
-use crate::decide::Known;
 
 /// Wakes our resource that controls `object`, or those that would adopt it.
 pub fn owner<K: Managed, E: Environment>(env: &E, object: &K) {

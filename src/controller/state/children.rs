@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::ProcessState;
-use crate::decide::Uid;
+use crate::api::Uid;
 
 /// The last write to an owned object.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use super::{Answer, ProcessState, ResourceState, Wrote};
 use crate::api::LastOperation;
+use crate::api::Uid;
 use crate::decide::Action;
-use crate::decide::Uid;
 use crate::decide::compute::{Holder, ReservedPlace};
 use crate::decide::identity::Evidence;
 use crate::decide::memory::ExistenceAnswer;

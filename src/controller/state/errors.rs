@@ -5,8 +5,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::ProcessState;
+use crate::api::Uid;
 use crate::decide::memory::{ActionProblem, NO_GENERATION};
-use crate::decide::{Action, Uid, later};
+use crate::decide::{Action, later};
 
 /// So many errors in a row are reported. The third error comes 6 s after the first.
 const HINDERED: u32 = 3;

@@ -8,7 +8,7 @@ use tracing::{error, warn};
 
 use super::ProcessState;
 use crate::api::ProjectKey;
-use crate::decide::Uid;
+use crate::api::Uid;
 use crate::decide::identity::{KeyIdentity, KeyIntent};
 use crate::decide::key::Probe;
 use crate::platform::Tick;

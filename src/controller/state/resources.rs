@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ResourceState;
 use super::compute::Reservation;
+use crate::api::Uid;
+use crate::decide::Reason;
 use crate::decide::compute::ReservedPlace;
-use crate::decide::{Reason, Uid};
 
 /// By UID.
 #[derive(Clone, Debug, Default)]

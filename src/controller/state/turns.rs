@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{ProcessState, ResourceState};
+use crate::api::Uid;
 use crate::controller::object::AccountName;
-use crate::decide::Uid;
 use crate::decide::later;
 
 impl<P> ProcessState<P> {

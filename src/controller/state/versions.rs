@@ -1,7 +1,7 @@
 //! Tracks which version of an object shows what was written to it.
 
 use super::{ProcessState, ResourceState};
-use crate::decide::Uid;
+use crate::api::Uid;
 use crate::decide::put_back::Doubt;
 
 /// The newest record of a resource, after a list has shown an older version, or none.

@@ -7,10 +7,11 @@ use std::fmt;
 
 use jiff::Timestamp;
 
+use crate::api::Known;
 use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
 use crate::decide::identity::{self, ComputeIdentity, CreateIntent, Evidence, object_key};
 use crate::decide::released::is_released;
-use crate::decide::{Known, WATCHED, later};
+use crate::decide::{WATCHED, later};
 
 /// The claims of other resources on the same branch and computes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::ResourceExt;
 
 use super::{FoundReplica, Member};
 use crate::api::{Compute, ComputeType, Condition, Management, ObjectMeta, ReadReplicaSetSpec};
+use crate::api::{Known, Uid};
 use crate::decide::connection::Address;
-use crate::decide::{Known, Reason, Uid, kept};
+use crate::decide::{Reason, kept};
 use crate::domain::ComputeState;
 
 /// The relation of a Compute to a set.
@@ -86,7 +86,7 @@ fn annotated(wanted: &Texts) -> impl Fn(Option<&Texts>) -> bool {
 
 pub(super) fn named(compute: &Known<Compute>) -> Member {
     Member {
-        name: compute.name_any(),
+        name: compute.metadata.name.clone().unwrap_or_default(),
         uid: compute.uid().clone(),
         version: compute.metadata.resource_version.clone(),
     }

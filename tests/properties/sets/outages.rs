@@ -1,11 +1,11 @@
 //! Edits of a set while the platform is unavailable.
 
-use dbplane::decide::Known;
 use kube::core::object::HasStatus;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use serde_json::{Value, json};
 
+use dbplane::api::Known;
 use dbplane::api::{Compute, ReadReplicaSet};
 
 use super::{SetEvent, SetRun};

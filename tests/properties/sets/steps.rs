@@ -1,8 +1,8 @@
 //! Faults and foreign changes at single steps of a set, and its events.
 
 use dbplane::api::Compute;
+use dbplane::api::Known;
 use dbplane::controller::object::Managed;
-use dbplane::decide::Known;
 use kube::ResourceExt;
 use serde_json::json;
 

@@ -5,6 +5,7 @@ use tracing::info;
 
 use super::Work;
 use crate::api::Compute;
+use crate::api::Known;
 use crate::cluster::{Cluster, Event};
 use crate::controller::compute::Computes;
 use crate::controller::environment::{Environment, StepError};
@@ -13,7 +14,6 @@ use crate::controller::object::uid;
 use crate::controller::pass::calls::{record_call, recording};
 use crate::controller::pass::outcome::conclude;
 use crate::decide::Action;
-use crate::decide::Known;
 use crate::decide::identity::{BeforeRestart, ComputeIdentity, RestartAnswer, RestartRecord};
 use crate::domain::{ComputeChange, Operation};
 use crate::platform::{Answer, Platform};

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Work, bound_to};
+use crate::api::Known;
 use crate::api::{Compute, Management};
 use crate::cluster::{Event, resource_version};
 use crate::controller::access;
@@ -16,7 +17,6 @@ use crate::controller::pass::calls::{
 use crate::controller::pass::outcome::conclude;
 use crate::controller::state::Answer;
 use crate::decide::Action;
-use crate::decide::Known;
 use crate::decide::compute::{self, Holder, Reserved, ReservedPlace};
 use crate::decide::identity::{
     Binding, ComputeIdentity, CreateIntent, Evidence, Origin, RestartRecord,
@@ -143,16 +143,16 @@ impl<E: Environment> Work<'_, E> {
     /// reservation.
     async fn hold(&self) -> Result<(Known<Compute>, bool), StepError> {
         let (state, uid) = (self.env.state(), uid(self.object));
-        let first = state.recording(&uid, resource_version(self.object));
+        let first = state.recording(uid, resource_version(self.object));
         if self.object.spec.management == Management::Observe {
             return Ok((self.object.clone(), first));
         }
         let held = hold(self.env, self.object).await.inspect_err(|_| {
             if first {
-                state.not_recorded(&uid);
+                state.not_recorded(uid);
             }
         })?;
-        state.recording(&uid, resource_version(&held));
+        state.recording(uid, resource_version(&held));
         Ok((held, first))
     }
 
@@ -161,8 +161,8 @@ impl<E: Environment> Work<'_, E> {
     fn answered<T>(&self, first: bool, answer: &Result<T, kube::Error>) {
         let (state, uid) = (self.env.state(), uid(self.object));
         match answer {
-            Ok(_) => state.recorded(&uid),
-            Err(error) if first && is_refusal(error) => state.not_recorded(&uid),
+            Ok(_) => state.recorded(uid),
+            Err(error) if first && is_refusal(error) => state.not_recorded(uid),
             Err(_) => {}
         }
     }
@@ -242,7 +242,7 @@ impl<E: Environment> Work<'_, E> {
         let uid = uid(self.object);
         let is_current = |place| compute::is_current(intent, seen, place, self.env.now());
         let connection = self.connection_to(intent.platform.as_deref())?;
-        let kept = self.env.state().take_place(&uid);
+        let kept = self.env.state().take_place(uid);
         if kept.is_some() && is_current(kept) {
             return Ok(Some(self.platform(&connection).with_place()));
         }
@@ -253,7 +253,7 @@ impl<E: Environment> Work<'_, E> {
         if place.is_some() {
             self.env
                 .state()
-                .keep_place(&uid, self.env.now(), self.env.tick());
+                .keep_place(uid, self.env.now(), self.env.tick());
         }
         Ok(None)
     }

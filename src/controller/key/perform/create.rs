@@ -4,6 +4,7 @@ use kube::ResourceExt;
 use secrecy::SecretString;
 
 use super::{Work, organization};
+use crate::api::Known;
 use crate::api::ProjectKey;
 use crate::cluster::{Event, Owner, secrets};
 use crate::controller::environment::{Admission, Environment, Occurrence, StepError};
@@ -15,7 +16,6 @@ use crate::controller::pass::calls::{
 };
 use crate::controller::state::UnsavedKey;
 use crate::decide::Action;
-use crate::decide::Known;
 use crate::decide::identity::{KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
 use crate::decide::key::{Probe, tried};
 use crate::decide::memory::ActionProblem;
@@ -103,8 +103,8 @@ impl<E: Environment> Work<'_, E> {
             namespace: self.object.namespace().to_owned(),
             name: self.object.name_any(),
         };
-        state.key_created(&uid, unsaved);
-        state.action_succeeded(&uid, Action::CreateKey);
+        state.key_created(uid, unsaved);
+        state.action_succeeded(uid, Action::CreateKey);
     }
 
     /// Asks whether the Secret would be accepted: a key that cannot be kept must not be created.

@@ -2,9 +2,9 @@ use kube::ResourceExt;
 use kube::core::ObjectMeta as Meta;
 
 use super::*;
+use crate::api::Known;
 use crate::api::{ProjectKey, ProjectKeyStatus};
 use crate::controller::key::ProjectKeys;
-use crate::decide::Known;
 use crate::decide::identity::{KeyIntent, ProjectKeyIdentity, written};
 
 fn object(name: &str, uid: &str) -> ProjectKey {

@@ -4,8 +4,9 @@ mod creates;
 
 use super::*;
 use crate::api;
+use crate::api::Known;
 use crate::decide::identity::{of_unreadable, written};
-use crate::decide::{Known, record_of};
+use crate::decide::record_of;
 
 const HERE: &str = "https://platform.example/v2";
 

@@ -1,4 +1,4 @@
-//! A resource as the operator knows it: checked when it comes in, with its record parsed once.
+//! A custom resource as the API server returns it: checked when it comes in.
 
 use std::any::TypeId;
 use std::borrow::{Borrow, Cow};
@@ -14,9 +14,7 @@ use kube::{CustomResourceExt, Resource};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::identity::{ComputeIdentity, ProjectKeyIdentity, Record, RecordedIdentity, read};
-use super::seal::InvalidAnnotation;
-use crate::api::{Account, ClusterAccount, Compute, ObjectMeta, ProjectKey, ReadReplicaSet};
+use super::ObjectMeta;
 
 /// The UID of a Kubernetes object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -46,52 +44,25 @@ impl fmt::Display for Uid {
     }
 }
 
-/// A kind whose status may hold a record.
-pub trait Recorded: Resource<DynamicType = (), Scope: 'static> {
-    /// What the record says; `()` for a kind without a record.
-    type Identity: RecordedIdentity;
+/// The type of an object, whose kind and scope are known.
+pub trait ApiObject: Resource<DynamicType = (), Scope: 'static> {}
 
-    /// The text of the record in the status.
-    fn record_text(&self) -> Option<&str> {
-        None
-    }
-}
+impl<K: Resource<DynamicType = (), Scope: 'static>> ApiObject for K {}
 
-impl Recorded for Compute {
-    type Identity = ComputeIdentity;
+/// An object whose fields hold texts to parse.
+pub trait Parsed: ApiObject {
+    type Parts: Clone + fmt::Debug + Send + Sync;
 
-    fn record_text(&self) -> Option<&str> {
-        self.status.as_ref()?.record.as_deref()
-    }
-}
-
-impl Recorded for ProjectKey {
-    type Identity = ProjectKeyIdentity;
-
-    fn record_text(&self) -> Option<&str> {
-        self.status.as_ref()?.record.as_deref()
-    }
-}
-
-impl Recorded for ReadReplicaSet {
-    type Identity = ();
-}
-
-impl Recorded for Account {
-    type Identity = ();
-}
-
-impl Recorded for ClusterAccount {
-    type Identity = ();
+    fn parse(&self) -> Self::Parts;
 }
 
 /// An object of the API server. It has a UID, a name and, if its kind is namespaced, a namespace.
 #[derive(Clone, Debug)]
-pub struct Known<K: Recorded> {
+pub struct Known<K: Parsed> {
     object: K,
     uid: Uid,
-    /// Parsed when it is first needed.
-    record: OnceLock<Box<Result<Record<K::Identity>, InvalidAnnotation>>>,
+    /// Parsed when they are first needed.
+    parts: OnceLock<Box<K::Parts>>,
 }
 
 /// The object lacks a part that the API server sets.
@@ -99,7 +70,7 @@ pub struct Known<K: Recorded> {
 #[error("metadata.{0} is missing")]
 pub struct Incomplete(&'static str);
 
-impl<K: Recorded> Known<K> {
+impl<K: Parsed> Known<K> {
     /// # Errors
     /// If the API server did not create the object.
     pub fn new(object: K) -> Result<Self, Incomplete> {
@@ -115,7 +86,7 @@ impl<K: Recorded> Known<K> {
         Ok(Self {
             uid: uid.into(),
             object,
-            record: OnceLock::new(),
+            parts: OnceLock::new(),
         })
     }
 
@@ -128,34 +99,13 @@ impl<K: Recorded> Known<K> {
         self.object.meta().namespace.as_deref().unwrap_or_default()
     }
 
-    /// The record of the object.
-    ///
-    /// # Errors
-    /// Like `record_of`.
-    pub fn record(&self) -> Result<&Record<K::Identity>, &InvalidAnnotation> {
-        let read = || Box::new(record_of(&self.object));
-        self.record.get_or_init(read).as_ref().as_ref()
-    }
-
-    /// What the record says about the object.
-    ///
-    /// # Errors
-    /// Like `record_of`.
-    pub fn identity(&self) -> Result<K::Identity, InvalidAnnotation> {
-        self.record().map(K::Identity::of).map_err(Clone::clone)
+    /// The parsed texts.
+    pub fn parts(&self) -> &K::Parts {
+        self.parts.get_or_init(|| Box::new(self.object.parse()))
     }
 }
 
-/// Reads the record of an object.
-///
-/// # Errors
-/// If the status has no record, and the annotation is not as dbplane wrote it. Also if another
-/// version of dbplane wrote one of the two.
-pub fn record_of<K: Recorded>(object: &K) -> Result<Record<K::Identity>, InvalidAnnotation> {
-    read(object.meta(), object.record_text())
-}
-
-impl<K: Recorded> Deref for Known<K> {
+impl<K: Parsed> Deref for Known<K> {
     type Target = K;
 
     fn deref(&self) -> &K {
@@ -163,7 +113,7 @@ impl<K: Recorded> Deref for Known<K> {
     }
 }
 
-impl<K: Recorded> Resource for Known<K> {
+impl<K: Parsed> Resource for Known<K> {
     type DynamicType = ();
     type Scope = K::Scope;
 
@@ -188,12 +138,12 @@ impl<K: Recorded> Resource for Known<K> {
     }
 
     fn meta_mut(&mut self) -> &mut ObjectMeta {
-        self.record.take();
+        self.parts.take();
         self.object.meta_mut()
     }
 }
 
-impl<K: Recorded + HasStatus> HasStatus for Known<K> {
+impl<K: Parsed + HasStatus> HasStatus for Known<K> {
     type Status = K::Status;
 
     fn status(&self) -> Option<&K::Status> {
@@ -201,12 +151,12 @@ impl<K: Recorded + HasStatus> HasStatus for Known<K> {
     }
 
     fn status_mut(&mut self) -> &mut Option<K::Status> {
-        self.record.take();
+        self.parts.take();
         self.object.status_mut()
     }
 }
 
-impl<K: Recorded + CustomResourceExt> CustomResourceExt for Known<K> {
+impl<K: Parsed + CustomResourceExt> CustomResourceExt for Known<K> {
     fn crd() -> CustomResourceDefinition {
         K::crd()
     }
@@ -224,13 +174,13 @@ impl<K: Recorded + CustomResourceExt> CustomResourceExt for Known<K> {
     }
 }
 
-impl<K: Recorded + Serialize> Serialize for Known<K> {
+impl<K: Parsed + Serialize> Serialize for Known<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.object.serialize(serializer)
     }
 }
 
-impl<'de, K: Recorded + DeserializeOwned> Deserialize<'de> for Known<K> {
+impl<'de, K: Parsed + DeserializeOwned> Deserialize<'de> for Known<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::new(K::deserialize(deserializer)?).map_err(D::Error::custom)
     }
