@@ -113,6 +113,13 @@ impl CreateIntent {
         }
     }
 
+    /// Returns true if the branch had this compute before the create, as far as recorded.
+    pub fn is_in_baseline(&self, id: &str) -> bool {
+        self.baseline
+            .as_ref()
+            .is_some_and(|baseline| baseline.contains(id))
+    }
+
     /// Adds this create to the unanswered creates. Equal ones share one record, so that the
     /// annotation does not grow while the platform never answers.
     pub fn noted_in(&self, unanswered: &[Self]) -> Vec<Self> {
