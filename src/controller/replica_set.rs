@@ -4,43 +4,16 @@ mod observe;
 mod perform;
 
 use jiff::Timestamp;
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Resource, ResourceExt};
 
 use super::environment::{Change, Effects, Environment, Kind, Observation, Relations, StepError};
 use super::index::Key;
-use super::object::{Managed, Status, namespaced, uid};
+use super::object::uid;
 use super::pass::forget;
-use crate::api::{Condition, ReadReplicaSet, ReadReplicaSetStatus};
+use crate::api::{ReadReplicaSet, ReadReplicaSetStatus};
 use crate::decide::replica_set::{self, SetObserved, SetStep};
 use crate::decide::write_contention::{Repair, WrittenPart};
 use crate::decide::{Decision, Memory, Report};
-
-impl Managed for ReadReplicaSet {
-    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
-    where
-        O: Resource<DynamicType = (), Scope = Self::Scope>,
-    {
-        namespaced(client, namespace)
-    }
-}
-
-impl Status for ReadReplicaSetStatus {
-    fn conditions(&self) -> &[Condition] {
-        &self.conditions
-    }
-
-    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
-        &mut self.conditions
-    }
-
-    fn observed_generation_mut(&mut self) -> &mut Option<i64> {
-        &mut self.observed_generation
-    }
-
-    fn handled_reconcile(&self) -> Option<&String> {
-        self.last_handled_reconcile_at.as_ref()
-    }
-}
 
 #[derive(Debug)]
 pub struct ReadReplicaSets;
