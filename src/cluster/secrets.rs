@@ -60,11 +60,13 @@ impl Owner {
     }
 
     fn is_named_by(&self, other: &OwnerReference) -> bool {
-        let group =
-            |reference: &OwnerReference| reference.api_version.split('/').next().map(str::to_owned);
         let me = &self.reference;
-        (group(other), &other.kind, &other.name) == (group(me), &me.kind, &me.name)
+        group(other) == group(me) && other.kind == me.kind && other.name == me.name
     }
+}
+
+fn group(reference: &OwnerReference) -> Option<&str> {
+    reference.api_version.split('/').next()
 }
 
 /// The default type.
@@ -380,7 +382,11 @@ fn applied(
     found: Option<&Secret>,
     content: &SecretContent,
 ) -> AppliedSecret {
-    let bytes = |value: &SecretString| ByteString(value.expose_secret().as_bytes().to_vec());
+    let mut data = BTreeMap::new();
+    for (entry, value) in &content.data {
+        let bytes = value.expose_secret().as_bytes().to_vec();
+        data.insert(entry.clone(), ByteString(bytes));
+    }
     let mut labels = content.labels.clone();
     labels.insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
     let secret = Secret {
@@ -390,13 +396,7 @@ fn applied(
             owner_references: Some(vec![owner.reference.clone()]),
             ..ObjectMeta::default()
         },
-        data: Some(
-            content
-                .data
-                .iter()
-                .map(|(entry, value)| (entry.clone(), bytes(value)))
-                .collect(),
-        ),
+        data: Some(data),
         type_: Some(content.type_.as_deref().unwrap_or(OPAQUE).to_owned()),
         ..Secret::default()
     };

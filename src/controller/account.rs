@@ -11,29 +11,10 @@ use kube::ResourceExt;
 use kube::core::object::HasStatus;
 
 use super::environment::{Environment, Kind, Observation, Relations, StepError};
-use super::object::{AccountName, Managed, Status};
-use crate::api::Known;
-use crate::api::{Account, AccountKind, AccountStatus, ClusterAccount, Condition, PlatformAccess};
+use super::object::{AccountName, Managed};
+use crate::api::{Account, AccountKind, AccountStatus, ClusterAccount, Known, PlatformAccess};
 use crate::decide::account::{self, AccountObserved, AccountStep};
 use crate::decide::{Decision, Report};
-
-impl Status for AccountStatus {
-    fn conditions(&self) -> &[Condition] {
-        &self.conditions
-    }
-
-    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
-        &mut self.conditions
-    }
-
-    fn observed_generation_mut(&mut self) -> &mut Option<i64> {
-        &mut self.observed_generation
-    }
-
-    fn handled_reconcile(&self) -> Option<&String> {
-        self.last_handled_reconcile_at.as_ref()
-    }
-}
 
 /// An Account or a ClusterAccount.
 pub trait AnyAccount: Managed + HasStatus<Status = AccountStatus> {

@@ -15,47 +15,14 @@ use super::environment::{
     Change, Environment, Kind, Observation, Occurrence, Relations, StepError,
 };
 use super::index::Key;
-use super::object::Status;
 use super::pass::forget;
-use crate::api::Known;
-use crate::api::{Compute, ComputeStatus, Condition};
+use crate::api::{Compute, ComputeStatus, Known};
 use crate::decide::compute::{self, ComputeObserved, ComputeStep};
 use crate::decide::identity::{Binding, Origin};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::write_contention::{Repair, WrittenPart};
 use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
 use crate::telemetry::metrics::CreateOutcome;
-
-impl Status for ComputeStatus {
-    fn conditions(&self) -> &[Condition] {
-        &self.conditions
-    }
-
-    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
-        &mut self.conditions
-    }
-
-    fn observed_generation_mut(&mut self) -> &mut Option<i64> {
-        &mut self.observed_generation
-    }
-
-    fn handled_reconcile(&self) -> Option<&String> {
-        self.last_handled_reconcile_at.as_ref()
-    }
-
-    fn record(&self) -> Option<&String> {
-        self.record.as_ref()
-    }
-
-    fn record_mut(&mut self) -> Option<&mut Option<String>> {
-        Some(&mut self.record)
-    }
-
-    fn tell(&mut self, report: &Report, generation: i64, now: Timestamp) {
-        self.conditions = report.conditions(&self.conditions, generation, now);
-        self.observed_generation = report.observed_generation(self.observed_generation, generation);
-    }
-}
 
 #[derive(Debug)]
 pub struct Computes;

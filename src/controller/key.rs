@@ -19,40 +19,12 @@ pub use census::census;
 pub use flush::flush;
 
 use super::environment::{Change, Environment, Kind, Observation, Relations, StepError};
-use super::object::Status;
 use super::pass::forget;
-use crate::api::Known;
-use crate::api::{Condition, ProjectKey, ProjectKeyStatus};
+use crate::api::{Known, ProjectKey, ProjectKeyStatus};
 use crate::decide::key::{self, KeyObserved, KeyStep};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::write_contention::{Repair, WrittenPart};
 use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
-
-impl Status for ProjectKeyStatus {
-    fn conditions(&self) -> &[Condition] {
-        &self.conditions
-    }
-
-    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
-        &mut self.conditions
-    }
-
-    fn observed_generation_mut(&mut self) -> &mut Option<i64> {
-        &mut self.observed_generation
-    }
-
-    fn handled_reconcile(&self) -> Option<&String> {
-        self.last_handled_reconcile_at.as_ref()
-    }
-
-    fn record(&self) -> Option<&String> {
-        self.record.as_ref()
-    }
-
-    fn record_mut(&mut self) -> Option<&mut Option<String>> {
-        Some(&mut self.record)
-    }
-}
 
 #[derive(Debug)]
 pub struct ProjectKeys;

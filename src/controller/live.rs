@@ -37,9 +37,9 @@ use crate::decide::key::list_interval;
 use crate::domain::{Fault, Unreadable};
 use crate::leadership::Leadership;
 use crate::platform::{
-    Access, ComputeInterest, Computes, Connect, ConnectError, Endpoint, KeyInterest, Keys,
-    LatestKeys, LatestSnapshot, Listing, Observers, Organizations, OverHttp, Rate, RateLimited,
-    Room, Rooms, Source, Tick, Ticks,
+    ComputeInterest, Connect, ConnectError, ConnectOptions, Endpoint, KeyInterest, Keys,
+    LatestKeys, LatestSnapshot, Listing, Observers, Organizations, OverHttp, ProjectComputes, Rate,
+    RateLimited, Room, Rooms, Source, Tick, Ticks,
 };
 use crate::telemetry::Metrics;
 
@@ -53,7 +53,7 @@ pub struct Live {
     pub namespaces: Store<PartialObjectMeta<Namespace>>,
     /// The clock of all observers.
     pub ticks: Ticks,
-    pub observers: Observers<ObjectRef<Known<Compute>>, Computes>,
+    pub observers: Observers<ObjectRef<Known<Compute>>, ProjectComputes>,
     pub key_observers: Observers<ObjectRef<Known<ProjectKey>>, Keys>,
     pub state: ProcessState<RateLimited>,
     /// The budgets that accounts of one organization share.
@@ -218,7 +218,7 @@ impl Environment for Live {
         key: &SecretString,
     ) -> Result<RateLimited, ConnectError> {
         let standard = Rate::default();
-        let access = Access {
+        let access = ConnectOptions {
             endpoint: Endpoint {
                 base_url: access.base_url.clone(),
                 organization_id: access.organization_id.clone(),
@@ -369,7 +369,7 @@ impl Lists<RateLimited> for Live {
             too_large: computes
                 .too_large(&account)
                 .or_else(|| keys.too_large(&account)),
-            unreadable: unreadable(Computes::OF, computes.unreadable(&account))
+            unreadable: unreadable(ProjectComputes::OF, computes.unreadable(&account))
                 .chain(unreadable(Keys::OF, keys.unreadable(&account)))
                 .collect(),
         }

@@ -1,6 +1,5 @@
 //! The traits and helpers by which every part of the controller handles the custom resources.
 
-use std::any::TypeId;
 use std::fmt;
 use std::fmt::Debug;
 
@@ -11,8 +10,10 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Client, CustomResourceExt, Resource, ResourceExt};
 use serde::Serialize;
 
-use crate::api::{AccountKind, AccountRef, Condition, ObjectMeta};
-use crate::api::{Known, Uid};
+use crate::api::{
+    AccountKind, AccountRef, AccountStatus, ComputeStatus, Condition, Known, ObjectMeta,
+    ProjectKeyStatus, ReadReplicaSetStatus, Uid,
+};
 use crate::cluster::Object;
 use crate::decide::released::has_finalizer;
 use crate::decide::{Brake, Meta, Recorded, Report, names};
@@ -50,30 +51,81 @@ pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
     }
 
     /// Sets the conditions that a status shows while a call is in progress.
-    fn tell(&mut self, _report: &Report, _generation: i64, _now: Timestamp) {}
+    fn tell(&mut self, report: &Report, generation: i64, now: Timestamp) {
+        *self.conditions_mut() = report.conditions(self.conditions(), generation, now);
+        let observed = self.observed_generation_mut();
+        *observed = report.observed_generation(*observed, generation);
+    }
 }
 
-/// The scope of a kind, which decides where its objects are listed.
-pub trait ApiScope: Sized + 'static {
-    /// The API of one namespace, or of all.
-    fn api<K>(client: &Client, namespace: Option<&str>) -> Api<K>
+/// Implements [`Status`]. The second argument is the field of the record, if there is one.
+macro_rules! implement_status {
+    ($status:ty $(, $record:ident)?) => {
+        impl Status for $status {
+            fn conditions(&self) -> &[Condition] {
+                &self.conditions
+            }
+
+            fn conditions_mut(&mut self) -> &mut Vec<Condition> {
+                &mut self.conditions
+            }
+
+            fn observed_generation_mut(&mut self) -> &mut Option<i64> {
+                &mut self.observed_generation
+            }
+
+            fn handled_reconcile(&self) -> Option<&String> {
+                self.last_handled_reconcile_at.as_ref()
+            }
+
+            $(
+                fn record(&self) -> Option<&String> {
+                    self.$record.as_ref()
+                }
+
+                fn record_mut(&mut self) -> Option<&mut Option<String>> {
+                    Some(&mut self.$record)
+                }
+            )?
+        }
+    };
+}
+
+implement_status!(AccountStatus);
+implement_status!(ComputeStatus, record);
+implement_status!(ProjectKeyStatus, record);
+implement_status!(ReadReplicaSetStatus);
+
+/// The scope of a kind, and the API that follows from it.
+pub trait ApiScope {
+    const IS_NAMESPACED: bool;
+
+    /// The API of one namespace, or of all, with objects read as `O`.
+    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
     where
-        K: Resource<DynamicType = (), Scope = Self>;
+        O: Resource<DynamicType = (), Scope = Self>;
 }
 
 impl ApiScope for NamespaceResourceScope {
-    fn api<K>(client: &Client, namespace: Option<&str>) -> Api<K>
+    const IS_NAMESPACED: bool = true;
+
+    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
     where
-        K: Resource<DynamicType = (), Scope = Self>,
+        O: Resource<DynamicType = (), Scope = Self>,
     {
-        namespaced(client, namespace)
+        match namespace {
+            Some(namespace) => Api::namespaced(client.clone(), namespace),
+            None => Api::all(client.clone()),
+        }
     }
 }
 
 impl ApiScope for ClusterResourceScope {
-    fn api<K>(client: &Client, _: Option<&str>) -> Api<K>
+    const IS_NAMESPACED: bool = false;
+
+    fn api<O>(client: &Client, _: Option<&str>) -> Api<O>
     where
-        K: Resource<DynamicType = (), Scope = Self>,
+        O: Resource<DynamicType = (), Scope = Self>,
     {
         Api::all(client.clone())
     }
@@ -94,7 +146,7 @@ pub trait Managed:
     }
 
     fn is_namespaced() -> bool {
-        TypeId::of::<Self::Scope>() != TypeId::of::<ClusterResourceScope>()
+        Self::Scope::IS_NAMESPACED
     }
 
     /// The part of an observation that is the same for every kind, without the record.
@@ -178,17 +230,6 @@ where
         }
     }
     meta
-}
-
-/// The API of a namespaced kind, for one namespace or for all.
-pub fn namespaced<K>(client: &Client, namespace: Option<&str>) -> Api<K>
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-{
-    namespace.map_or_else(
-        || Api::all(client.clone()),
-        |namespace| Api::namespaced(client.clone(), namespace),
-    )
 }
 
 pub fn uid<K: Managed>(object: &K) -> &Uid {

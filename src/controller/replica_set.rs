@@ -8,31 +8,12 @@ use kube::Resource;
 
 use super::environment::{Change, Effects, Environment, Kind, Observation, Relations, StepError};
 use super::index::Key;
-use super::object::{Status, uid};
+use super::object::uid;
 use super::pass::forget;
-use crate::api::Known;
-use crate::api::{Compute, Condition, ReadReplicaSet, ReadReplicaSetStatus};
+use crate::api::{Compute, Known, ReadReplicaSet, ReadReplicaSetStatus};
 use crate::decide::replica_set::{self, SetObserved, SetStep};
 use crate::decide::write_contention::{Repair, WrittenPart};
 use crate::decide::{Decision, Memory, Report};
-
-impl Status for ReadReplicaSetStatus {
-    fn conditions(&self) -> &[Condition] {
-        &self.conditions
-    }
-
-    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
-        &mut self.conditions
-    }
-
-    fn observed_generation_mut(&mut self) -> &mut Option<i64> {
-        &mut self.observed_generation
-    }
-
-    fn handled_reconcile(&self) -> Option<&String> {
-        self.last_handled_reconcile_at.as_ref()
-    }
-}
 
 #[derive(Debug)]
 pub struct ReadReplicaSets;

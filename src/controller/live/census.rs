@@ -17,8 +17,8 @@ use crate::controller::registry::AllKinds;
 use crate::controller::state::SharedConnection;
 use crate::decide::Reason;
 use crate::domain::Unreadable;
-use crate::platform::{Computes, Keys, Listing, RateLimited};
-use crate::telemetry::metrics::{AccountCensus, Census, KindCensus};
+use crate::platform::{Keys, Listing, ProjectComputes, RateLimited};
+use crate::telemetry::metrics::{AccountCensus, Census, ConnectedAccount, KindCensus};
 
 /// The label for a status or reason that this version does not know.
 const OTHER: &str = "Other";
@@ -130,7 +130,7 @@ fn accounts(env: &Live) -> Vec<AccountCensus> {
         env,
         connections: env.state.connections(),
         lists: [
-            (Computes::OF, env.observers.oldest()),
+            (ProjectComputes::OF, env.observers.oldest()),
             (Keys::OF, env.key_observers.oldest()),
         ],
     };
@@ -163,12 +163,14 @@ impl KnownAccounts<'_> {
         AccountCensus {
             uid: uid(account).to_string(),
             kind: A::kind(&()).into_owned(),
-            connected: connected
-                .map(|known| (known.poll_interval, known.platform.budget().figures())),
+            connected: connected.map(|known| ConnectedAccount {
+                poll_interval: known.poll_interval,
+                budget: known.platform.budget().figures(),
+            }),
             oldest: oldest.collect(),
             unreadable: [
                 (
-                    Computes::OF,
+                    ProjectComputes::OF,
                     counted(&self.env.observers.unreadable(&label)),
                 ),
                 (

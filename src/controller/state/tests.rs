@@ -15,7 +15,7 @@ use crate::decide::put_back::Doubt;
 use crate::domain::NameSupport;
 use crate::leadership::Leadership;
 use crate::platform::{
-    Access, Connect, Endpoint, NoMeter, OverHttp, PlatformClient, Rate, RateLimited,
+    Connect, ConnectOptions, Endpoint, NoMeter, OverHttp, PlatformClient, Rate, RateLimited,
 };
 
 type State = ProcessState<()>;

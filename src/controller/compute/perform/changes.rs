@@ -16,7 +16,7 @@ use crate::controller::pass::outcome::conclude;
 use crate::decide::Action;
 use crate::decide::identity::{BeforeRestart, ComputeIdentity, RestartAnswer, RestartRecord};
 use crate::domain::{ComputeChange, Operation};
-use crate::platform::{Answer, Platform};
+use crate::platform::{ChangeAnswer, Platform};
 
 impl<E: Environment> Work<'_, E> {
     /// If the change is a restart as well, that is recorded, so that a successor does not restart
@@ -151,7 +151,7 @@ impl<E: Environment> Work<'_, E> {
 }
 
 /// How the platform answered a call that restarts a compute: with that compute, or without it.
-fn answered(answer: &Answer, id: &str) -> RestartAnswer {
+fn answered(answer: &ChangeAnswer, id: &str) -> RestartAnswer {
     let of_compute = |operation: &Operation| operation.compute_id.as_deref() == Some(id);
     let names_it = answer
         .compute
