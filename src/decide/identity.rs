@@ -293,7 +293,7 @@ pub struct Record<T> {
 pub trait RecordedIdentity:
     Clone + Default + Debug + PartialEq + DeserializeOwned + Serialize + Send + Sync
 {
-    /// What a record says about its resource.
+    /// The content of a record about its resource.
     fn of(record: &Record<Self>) -> Self {
         record.identity.clone()
     }

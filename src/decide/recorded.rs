@@ -8,7 +8,7 @@ use crate::api::{
 
 /// A kind whose status may hold a record.
 pub trait Recorded: ApiObject {
-    /// What the record says; `()` for a kind without a record.
+    /// The content of the record; `()` for a kind without a record.
     type Identity: RecordedIdentity;
 
     /// The text of the record in the status.
@@ -71,7 +71,7 @@ impl<K: Recorded> Known<K> {
         self.parts().as_ref()
     }
 
-    /// What the record says about the object.
+    /// The content of the record about the object.
     ///
     /// # Errors
     /// Like `record_of`.
