@@ -282,7 +282,7 @@ pub struct Record<T> {
     /// From the annotation, or from the status of an earlier resource of the same name. Present
     /// only if the status has no record of this resource. Anybody with write access to the resource
     /// may have written it.
-    pub wish: Option<T>,
+    pub wish: Option<Box<T>>,
     /// The status has it.
     pub is_recorded: bool,
     /// The annotation is a copy of the record, as far as a restore needs it.
@@ -324,7 +324,7 @@ impl RecordedIdentity for ProjectKeyIdentity {
     /// The identity from the status, or the keys of the wish, marked as possibly from a backup.
     fn of(record: &Record<Self>) -> Self {
         match &record.wish {
-            Some(wish) => wish.clone().restored(),
+            Some(wish) => wish.as_ref().clone().restored(),
             None => record.identity.clone(),
         }
     }
@@ -350,14 +350,14 @@ impl<T> Record<T> {
     pub fn map(self, change: impl Fn(T) -> T) -> Self {
         Self {
             identity: change(self.identity),
-            wish: self.wish.map(change),
+            wish: self.wish.map(|wish| Box::new(change(*wish))),
             ..self
         }
     }
 
     /// The wish if there is one, otherwise the identity from the status.
     pub fn identity_or_wish(&self) -> &T {
-        self.wish.as_ref().unwrap_or(&self.identity)
+        self.wish.as_deref().unwrap_or(&self.identity)
     }
 }
 
@@ -450,7 +450,7 @@ pub(super) fn read<T: RecordedIdentity>(
     }
     let is_own = |head: &Head| meta.uid.as_deref().unwrap_or_default() == head.uid;
     let Some(status_says) = of_status else {
-        let wish = of_annotation.transpose()?.map(|version| version.identity);
+        let wish = of_annotation.transpose()?.map(|it| Box::new(it.identity));
         return Ok(Record {
             wish,
             ..Record::default()
@@ -458,7 +458,7 @@ pub(super) fn read<T: RecordedIdentity>(
     };
     if !is_own(&status_says.head) {
         return Ok(Record {
-            wish: Some(status_says.identity),
+            wish: Some(Box::new(status_says.identity)),
             ..Record::default()
         });
     }

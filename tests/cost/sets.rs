@@ -35,7 +35,7 @@ fn replicas(count: usize, change: impl Fn(&mut Value)) -> Vec<Arc<Known<Compute>
         let host = format!("{}-{number}.example", "h".repeat(240));
         let mut compute: Compute = serde_json::from_value(json!({
             "metadata": {
-                "name": format!("reads-{number}"), "uid": format!("uid-{number}"), "resourceVersion": "7", "generation": 1,
+                "namespace": "shop", "name": format!("reads-{number}"), "uid": format!("uid-{number}"), "resourceVersion": "7", "generation": 1,
                 "labels": template["metadata"]["labels"], "annotations": template["metadata"]["annotations"],
                 "ownerReferences": [{"apiVersion": "dbplane.dev/v1alpha1", "kind": "ReadReplicaSet", "name": "n".repeat(253), "uid": UID, "controller": true}],
             },

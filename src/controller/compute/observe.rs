@@ -38,7 +38,10 @@ pub(super) async fn observe<E: Environment>(
     let settings = env.settings();
     let record = record(env, object);
     let known = recorded(&record);
-    let wish = record.as_ref().ok().and_then(|record| record.wish.clone());
+    let wish = record
+        .as_ref()
+        .ok()
+        .and_then(|record| record.wish.as_deref().cloned());
     let sought = wish.as_ref().unwrap_or(&known);
     let access = access::of(env, object);
     let seeker = Seeker {

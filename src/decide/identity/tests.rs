@@ -60,7 +60,7 @@ fn read(annotation: Option<&str>, status: Option<&str>) -> (Option<String>, Opti
     let record = record_of(&compute(annotation, status)).unwrap();
     (
         id(record.identity),
-        record.wish.and_then(id),
+        record.wish.and_then(|wish| id(*wish)),
         record.is_annotated,
     )
 }
@@ -118,8 +118,11 @@ fn the_record_of_a_compute_is_read_back() {
     let identity = full_identity();
     let text = written(&identity, &meta);
     assert_eq!(
-        record_of(&compute(Some(&text), None)).unwrap().wish,
-        Some(identity.clone())
+        record_of(&compute(Some(&text), None))
+            .unwrap()
+            .wish
+            .as_deref(),
+        Some(&identity)
     );
     assert_eq!(
         record_of(&compute(None, Some(&text))).unwrap().identity,
@@ -207,7 +210,7 @@ fn what_is_recorded_of_a_compute_that_cannot_be_read_comes_with_its_metadata() {
     );
     assert_eq!(
         (unreadable("uid-0").identity, unreadable("uid-0").wish),
-        (ComputeIdentity::default(), Some(bound("ep-1")))
+        (ComputeIdentity::default(), Some(Box::new(bound("ep-1"))))
     );
 }
 
