@@ -38,10 +38,7 @@ pub(super) async fn observe<E: Environment>(
     let settings = env.settings();
     let record = record(env, object);
     let known = recorded(&record);
-    let wish = record
-        .as_ref()
-        .ok()
-        .and_then(|record| record.wish.as_deref().cloned());
+    let wish = wished(&record);
     let sought = wish.as_ref().unwrap_or(&known);
     let access = access::of(env, object);
     let seeker = Seeker {
@@ -114,6 +111,11 @@ fn recorded(record: &Result<Record<ComputeIdentity>, InvalidAnnotation>) -> Comp
         .as_ref()
         .map(|record| record.identity.clone())
         .unwrap_or_default()
+}
+
+/// The record from a backup or a user's annotation.
+fn wished(record: &Result<Record<ComputeIdentity>, InvalidAnnotation>) -> Option<ComputeIdentity> {
+    record.as_ref().ok()?.wish.as_deref().cloned()
 }
 
 /// The computes that a user has declared not to be the results of creates.
