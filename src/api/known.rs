@@ -1,7 +1,7 @@
 //! A custom resource as the API server returns it: checked when it comes in.
 
 use std::any::TypeId;
-use std::borrow::{Borrow, Cow};
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -32,12 +32,6 @@ impl From<&str> for Uid {
     }
 }
 
-impl Borrow<str> for Uid {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
 impl fmt::Display for Uid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -52,8 +46,19 @@ impl<K: Resource<DynamicType = (), Scope: 'static>> ApiObject for K {}
 /// An object whose fields hold texts to parse.
 pub trait Parsed: ApiObject {
     type Parts: Clone + fmt::Debug + Send + Sync;
+    type Invalid;
 
-    fn parse(&self) -> Self::Parts;
+    /// # Errors
+    /// If a text cannot be parsed.
+    fn parse(&self) -> Result<Self::Parts, Self::Invalid>;
+
+    /// False if the parts may take much more memory than their texts.
+    fn keeps(&self, parts: &Self::Parts) -> bool;
+}
+
+/// True if the objects of this type are in namespaces.
+pub fn is_namespaced<K: ApiObject>() -> bool {
+    TypeId::of::<K::Scope>() == TypeId::of::<NamespaceResourceScope>()
 }
 
 /// An object of the API server. It has a UID, a name and, if its kind is namespaced, a namespace.
@@ -75,11 +80,10 @@ impl<K: Parsed> Known<K> {
     /// If the API server did not create the object.
     pub fn new(object: K) -> Result<Self, Incomplete> {
         let meta = object.meta();
-        let is_namespaced = TypeId::of::<K::Scope>() == TypeId::of::<NamespaceResourceScope>();
         if meta.name.is_none() {
             return Err(Incomplete("name"));
         }
-        if is_namespaced && meta.namespace.is_none() {
+        if is_namespaced::<K>() && meta.namespace.is_none() {
             return Err(Incomplete("namespace"));
         }
         let uid = meta.uid.as_deref().ok_or(Incomplete("uid"))?;
@@ -100,8 +104,18 @@ impl<K: Parsed> Known<K> {
     }
 
     /// The parsed texts.
-    pub fn parts(&self) -> &K::Parts {
-        self.parts.get_or_init(|| Box::new(self.object.parse()))
+    ///
+    /// # Errors
+    /// If a text cannot be parsed.
+    pub fn parts(&self) -> Result<Cow<'_, K::Parts>, K::Invalid> {
+        if let Some(parts) = self.parts.get() {
+            return Ok(Cow::Borrowed(parts));
+        }
+        let parts = self.object.parse()?;
+        if !self.object.keeps(&parts) {
+            return Ok(Cow::Owned(parts));
+        }
+        Ok(Cow::Borrowed(self.parts.get_or_init(|| Box::new(parts))))
     }
 }
 

@@ -314,8 +314,8 @@ fn steps(ranges: &str, step: &str) -> String {
     format!(r"((\*|{ranges})(/{step})?)")
 }
 
-/// No range of the cron expression `self` runs backwards. Users for whom a week ends with Sunday
-/// write such ranges.
+/// No range of the cron expression `self` runs backwards. Such a range is common in countries where
+/// the week ends with Sunday.
 pub(super) fn cron_ranges() -> Rule {
     let names = format!(
         "(?i)[ ,]({}|{})($|[ ,/])",

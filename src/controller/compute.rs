@@ -133,8 +133,10 @@ impl Kind for Computes {
     }
 
     fn platform_objects(object: &Known<Compute>) -> Result<Vec<String>, InvalidAnnotation> {
-        let record = object.record().map_err(Clone::clone)?;
-        Ok(record.identity_or_wish().has(&object.spec.project_id))
+        Ok(object
+            .record()?
+            .identity_or_wish()
+            .has(&object.spec.project_id))
     }
 
     fn keys(object: &Known<Compute>) -> Vec<Key> {

@@ -55,8 +55,7 @@ use super::seal::InvalidAnnotation;
 use super::{
     AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused,
 };
-use crate::api::Uid;
-use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, NotApplied};
+use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, NotApplied, Uid};
 use crate::domain::{
     Compute, ComputeState, Fault, Listed, NameSupport, PostgresSettings, Role, Shown,
 };

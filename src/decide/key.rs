@@ -43,8 +43,7 @@ use super::{
     AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Wake, YOUNG_KEY, brake,
     later, memory, paused,
 };
-use crate::api::Uid;
-use crate::api::{KeyDeletion, ProjectKeySpec};
+use crate::api::{KeyDeletion, ProjectKeySpec, Uid};
 use crate::domain::{KeyEntry, Listed, Shown};
 
 /// The input of a decision about a ProjectKey, besides its spec and the time.

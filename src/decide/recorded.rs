@@ -1,10 +1,15 @@
 //! The record of a resource that the operator knows.
 
+use std::borrow::Cow;
+
 use super::identity::{ComputeIdentity, ProjectKeyIdentity, Record, RecordedIdentity, read};
 use super::seal::InvalidAnnotation;
 use crate::api::{
     Account, ApiObject, ClusterAccount, Compute, Known, Parsed, ProjectKey, ReadReplicaSet,
 };
+
+/// The longest text in bytes whose parsed record is kept. Few records are longer.
+const LONGEST_KEPT: usize = 2048;
 
 /// A kind whose status may hold a record.
 pub trait Recorded: ApiObject {
@@ -46,10 +51,18 @@ impl Recorded for ClusterAccount {
 }
 
 impl<K: Recorded> Parsed for K {
-    type Parts = Result<Record<K::Identity>, InvalidAnnotation>;
+    type Parts = Record<K::Identity>;
+    type Invalid = InvalidAnnotation;
 
-    fn parse(&self) -> Self::Parts {
+    fn parse(&self) -> Result<Self::Parts, InvalidAnnotation> {
         record_of(self)
+    }
+
+    /// Anybody who may edit the object can write the annotation. Thousands of small entries would
+    /// take many times the memory of their text.
+    fn keeps(&self, record: &Self::Parts) -> bool {
+        let length = self.record_text().map_or(0, str::len);
+        record.wish.is_none() && length <= LONGEST_KEPT
     }
 }
 
@@ -67,8 +80,8 @@ impl<K: Recorded> Known<K> {
     ///
     /// # Errors
     /// Like `record_of`.
-    pub fn record(&self) -> Result<&Record<K::Identity>, &InvalidAnnotation> {
-        self.parts().as_ref()
+    pub fn record(&self) -> Result<Cow<'_, Record<K::Identity>>, InvalidAnnotation> {
+        self.parts()
     }
 
     /// The content of the record about the object.
@@ -76,6 +89,9 @@ impl<K: Recorded> Known<K> {
     /// # Errors
     /// Like `record_of`.
     pub fn identity(&self) -> Result<K::Identity, InvalidAnnotation> {
-        self.record().map(K::Identity::of).map_err(Clone::clone)
+        self.record().map(|record| K::Identity::of(&record))
     }
 }
+
+#[cfg(test)]
+mod tests;

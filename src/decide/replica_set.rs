@@ -22,8 +22,7 @@ pub use self::status::{selector, status};
 use super::connection::{ConnectionSecret, CredentialsView, SecretView};
 use super::memory::Backoff;
 use super::{Action, Decision, Memory, Meta, Reason, Report, Wake, later, paused};
-use crate::api::{Compute, ReadReplicaSetSpec};
-use crate::api::{Known, Uid};
+use crate::api::{Compute, Known, ReadReplicaSetSpec, Uid};
 
 /// The input of a decision about a set, besides its spec and the time.
 #[derive(Clone, Debug)]

@@ -8,8 +8,7 @@ use kube::core::DeserializeGuard;
 use kube::{Api, Client};
 
 use super::Error;
-use crate::api::Known;
-use crate::api::{Compute, ObjectMeta};
+use crate::api::{Compute, Known, ObjectMeta};
 use crate::decide::identity::{self, ComputeIdentity};
 use crate::decide::seal::ObjectKey;
 
@@ -81,8 +80,10 @@ fn computes_of(object: &Known<Compute>) -> Vec<(String, String)> {
             .filter_map(|status| status.compute_id.as_ref()),
     );
     let named = named.map(|id| (project.clone(), id.clone()));
-    let record = object.record().ok();
-    let bound = record.and_then(|record| record.identity_or_wish().binding.clone());
+    let bound = object
+        .record()
+        .ok()
+        .and_then(|record| record.identity_or_wish().binding.clone());
     named
         .chain(bound.map(|binding| (binding.project, binding.id)))
         .collect()

@@ -11,8 +11,7 @@ use kube::runtime::reflector::ObjectRef;
 use super::others::{self, Seeker};
 use super::relevant::{Filter, RelevantComputes};
 use super::{Computes, secret};
-use crate::api::Compute;
-use crate::api::Known;
+use crate::api::{Compute, Known};
 use crate::cluster::resource_version;
 use crate::controller::access::{self, Access};
 use crate::controller::connection;
@@ -100,9 +99,8 @@ fn record<E: Environment>(
     object: &Known<Compute>,
 ) -> Result<Record<ComputeIdentity>, InvalidAnnotation> {
     let platforms = &env.settings().platforms;
-    let record = object.record().map_err(Clone::clone)?;
     let canonical = |identity: ComputeIdentity| identity.with_platforms(|url| platforms.of(url));
-    Ok(record.clone().map(canonical))
+    Ok(object.record()?.into_owned().map(canonical))
 }
 
 /// The recorded identity; empty if the record is invalid.

@@ -5,8 +5,7 @@ use kube::{Resource, ResourceExt};
 
 use super::listing::{Listed, RelevantKeys};
 use super::{ProjectKeys, in_use, listing, secret};
-use crate::api::Known;
-use crate::api::ProjectKey;
+use crate::api::{Known, ProjectKey};
 use crate::cluster::{Owner, SecretState, owned_by, secrets};
 use crate::controller::access;
 use crate::controller::environment::{
@@ -35,7 +34,6 @@ pub(super) async fn observe<E: Environment>(
     now: Timestamp,
 ) -> Result<Observation<KeyObserved, E::Client>, kube::Error> {
     let settings = env.settings();
-    let record = object.record();
     let identity = object.identity();
     let owner = Owner::of(object);
     let state = secrets::state(env.cluster(), &owner, &object.spec.secret.name).await?;
@@ -57,7 +55,7 @@ pub(super) async fn observe<E: Environment>(
         meta: meta_observed(object),
         uid: object.uid().clone(),
         created: created(object).unwrap_or(now),
-        is_wish: record.is_ok_and(|record| record.wish.is_some()),
+        is_wish: object.record().is_ok_and(|record| record.wish.is_some()),
         identity: identity.map(|it| it.with_platforms(|url| settings.platforms.of(url))),
         account: access.view.clone(),
         platform: access.connection.map(|it| settings.platform(&it)),

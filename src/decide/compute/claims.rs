@@ -7,8 +7,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use crate::api::Known;
-use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
+use crate::api::{Compute, ComputeSpec, ComputeType, Known, ObjectMeta};
 use crate::decide::identity::{self, ComputeIdentity, CreateIntent, Evidence, object_key};
 use crate::decide::released::is_released;
 use crate::decide::{WATCHED, later};

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::{FoundReplica, Member};
-use crate::api::{Compute, ComputeType, Condition, Management, ObjectMeta, ReadReplicaSetSpec};
-use crate::api::{Known, Uid};
+use crate::api::{
+    Compute, ComputeType, Condition, Known, Management, ObjectMeta, ReadReplicaSetSpec, Uid,
+};
 use crate::decide::connection::Address;
 use crate::decide::{Reason, kept};
 use crate::domain::ComputeState;
