@@ -5,8 +5,7 @@ mod moves;
 
 use std::collections::BTreeMap;
 
-use dbplane::api::Known;
-use dbplane::api::{Compute, ProjectKey};
+use dbplane::api::{Compute, Known, ProjectKey};
 
 use dbplane_simulator::world::World;
 use dbplane_simulator::world::message::{Method, Request};

@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use dbplane::api::Known;
-use dbplane::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
+use dbplane::api::{Compute, Known, ObjectMeta, PlatformAccess, ProjectKey};
 use dbplane::controller::environment::{
     Admission, Environment, Kind, Kinds, Lists, Objects, Occurrence, PassSettings,
 };

@@ -5,8 +5,7 @@ mod excuses;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dbplane::api::Known;
-use dbplane::api::{Compute, Condition, ProjectKey};
+use dbplane::api::{Compute, Condition, Known, ProjectKey};
 use dbplane::controller::object::Managed;
 use dbplane::decide::names;
 use k8s_openapi::api::core::v1::Secret;

@@ -1,7 +1,6 @@
 //! Changes to the records of resources by users and tools.
 
-use dbplane::api::Compute;
-use dbplane::api::Known;
+use dbplane::api::{Compute, Known};
 use dbplane::decide::identity::ComputeIdentity;
 use dbplane::decide::names;
 use serde_json::json;

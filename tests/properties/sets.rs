@@ -4,8 +4,7 @@
 mod outages;
 mod steps;
 
-use dbplane::api::Known;
-use dbplane::api::{Compute, ReadReplicaSet};
+use dbplane::api::{Compute, Known, ReadReplicaSet};
 use dbplane_simulator::world::Profile;
 use kube::ResourceExt;
 use kube::core::object::HasStatus;

@@ -3,8 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use dbplane::api::Compute;
-use dbplane::api::Known;
+use dbplane::api::{Compute, Known};
 use dbplane::decide::names;
 use dbplane_simulator::faults::FaultBoard;
 use dbplane_simulator::world::World;

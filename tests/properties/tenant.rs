@@ -3,8 +3,7 @@
 
 mod keys;
 
-use dbplane::api::Compute;
-use dbplane::api::Known;
+use dbplane::api::{Compute, Known};
 
 use dbplane::decide::names::{self, RECORD};
 use jiff::SignedDuration;

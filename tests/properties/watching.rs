@@ -1,7 +1,6 @@
 //! Runs controlled by a test step by step, and helpers to inspect their results.
 
-use dbplane::api::Known;
-use dbplane::api::{Compute, ProjectKey};
+use dbplane::api::{Compute, Known, ProjectKey};
 use dbplane::decide::identity::{ComputeIdentity, ProjectKeyIdentity};
 use dbplane_simulator::world::{Profile, World};
 use jiff::Timestamp;

@@ -1,7 +1,6 @@
 //! The loose ends of a run: late and repeated creates, and decisions that users have to make.
 
-use dbplane::api::Known;
-use dbplane::api::{Compute, Condition};
+use dbplane::api::{Compute, Condition, Known};
 use dbplane::controller::object::Managed;
 use dbplane_simulator::world::Profile;
 use kube::ResourceExt;

@@ -5,8 +5,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use serde_json::{Value, json};
 
-use dbplane::api::Known;
-use dbplane::api::{Compute, ReadReplicaSet};
+use dbplane::api::{Compute, Known, ReadReplicaSet};
 
 use super::{SetEvent, SetRun};
 use crate::config;

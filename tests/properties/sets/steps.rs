@@ -1,7 +1,6 @@
 //! Faults and foreign changes at single steps of a set, and its events.
 
-use dbplane::api::Compute;
-use dbplane::api::Known;
+use dbplane::api::{Compute, Known};
 use dbplane::controller::object::Managed;
 use kube::ResourceExt;
 use serde_json::json;
