@@ -33,7 +33,7 @@ pub use compute::{
     PoolerMode, RestartStatus, ScaleToZero, Schedule, ScheduleStatus, ScheduledDisruption,
     ServiceBinding, Size, WaitingChanges, Window,
 };
-pub use known::{ApiObject, Incomplete, Known, Parsed, Uid};
+pub use known::{ApiObject, Incomplete, Known, Parsed, Uid, is_namespaced};
 pub use project_key::{
     KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus,
     RevokePrevious, Rotation,

@@ -10,10 +10,9 @@ use kube::{Resource, ResourceExt};
 use super::environment::{Environment, Kind, StepError, account_of};
 use super::object::AccountName;
 use super::state::{AccountEntry, Connection, SharedConnection};
-use crate::api::Known;
 use crate::api::{
-    Account, AccountKind, AccountRef, ClusterAccount, Compute, Condition, MassDeletionPolicy,
-    NamespaceAccess, ProjectKey,
+    Account, AccountKind, AccountRef, ClusterAccount, Compute, Condition, Known,
+    MassDeletionPolicy, NamespaceAccess, ProjectKey,
 };
 use crate::decide::account::Availability;
 use crate::decide::memory::ActionProblem;

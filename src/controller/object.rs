@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::api::{
     AccountKind, AccountRef, AccountStatus, ComputeStatus, Condition, Known, ObjectMeta,
-    ProjectKeyStatus, ReadReplicaSetStatus, Uid,
+    ProjectKeyStatus, ReadReplicaSetStatus, Uid, is_namespaced,
 };
 use crate::cluster::Object;
 use crate::decide::released::has_finalizer;
@@ -41,11 +41,7 @@ pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
     /// The last handled request to read the platform again.
     fn handled_reconcile(&self) -> Option<&String>;
 
-    /// The record in the status, for kinds that have one.
-    fn record(&self) -> Option<&String> {
-        None
-    }
-
+    /// The record, for kinds that have one.
     fn record_mut(&mut self) -> Option<&mut Option<String>> {
         None
     }
@@ -79,10 +75,6 @@ macro_rules! implement_status {
             }
 
             $(
-                fn record(&self) -> Option<&String> {
-                    self.$record.as_ref()
-                }
-
                 fn record_mut(&mut self) -> Option<&mut Option<String>> {
                     Some(&mut self.$record)
                 }
@@ -98,8 +90,6 @@ implement_status!(ReadReplicaSetStatus);
 
 /// The scope of a kind, and the API that follows from it.
 pub trait ApiScope {
-    const IS_NAMESPACED: bool;
-
     /// The API of one namespace, or of all, with objects read as `O`.
     fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
     where
@@ -107,8 +97,6 @@ pub trait ApiScope {
 }
 
 impl ApiScope for NamespaceResourceScope {
-    const IS_NAMESPACED: bool = true;
-
     fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
     where
         O: Resource<DynamicType = (), Scope = Self>,
@@ -121,8 +109,6 @@ impl ApiScope for NamespaceResourceScope {
 }
 
 impl ApiScope for ClusterResourceScope {
-    const IS_NAMESPACED: bool = false;
-
     fn api<O>(client: &Client, _: Option<&str>) -> Api<O>
     where
         O: Resource<DynamicType = (), Scope = Self>,
@@ -137,6 +123,9 @@ pub trait Managed:
 {
     fn known_uid(&self) -> &Uid;
 
+    /// The text of the record in the status.
+    fn recorded_text(&self) -> Option<&str>;
+
     /// The API of one namespace, or of all, with objects read as `O`.
     fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
     where
@@ -146,7 +135,7 @@ pub trait Managed:
     }
 
     fn is_namespaced() -> bool {
-        Self::Scope::IS_NAMESPACED
+        is_namespaced::<Self>()
     }
 
     /// The part of an observation that is the same for every kind, without the record.
@@ -210,6 +199,10 @@ where
 {
     fn known_uid(&self) -> &Uid {
         self.uid()
+    }
+
+    fn recorded_text(&self) -> Option<&str> {
+        self.record_text()
     }
 }
 

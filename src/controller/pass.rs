@@ -81,9 +81,8 @@ pub async fn pass<K: Kind, E: Environment>(
     if is_outdated::<K, E>(env, object) {
         return Ok(Pass::only(Next::OnOwnWrite));
     }
-    let recorded = object.status().and_then(Status::record);
     env.state()
-        .version_seen(uid, resource_version(object), recorded);
+        .version_seen(uid, resource_version(object), object.recorded_text());
     if restore_record::<K, E>(env, object).await? {
         return Ok(Pass::only(after_step::<K, E>(env, object)));
     }

@@ -9,8 +9,7 @@ use super::compute::Computes;
 use super::environment::{Kind, KindVisitor, Kinds};
 use super::key::ProjectKeys;
 use super::replica_set::ReadReplicaSets;
-use crate::api::Known;
-use crate::api::{Account, ClusterAccount};
+use crate::api::{Account, ClusterAccount, Known};
 
 #[derive(Debug)]
 pub struct AllKinds;

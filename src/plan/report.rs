@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::Condition;
-use crate::api::Known;
+use crate::api::{Compute, Condition, Known};
 use crate::controller::object::AccountName;
 use crate::decide::{Report, Wake};
 use crate::domain;
@@ -15,7 +14,6 @@ use super::rounds::PassesEnd;
 use super::steps::{
     Cost, Counts, ManifestChange, Plan, Planned, PlannedCondition, PlannedWait, Step, Units,
 };
-use crate::api::Compute;
 
 /// The compute that a resource is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,7 @@ use kube::Resource;
 
 use super::environment::Planner;
 use super::objects::{Id, StoredObject};
-use crate::api::Known;
-use crate::api::{Account, ClusterAccount};
+use crate::api::{Account, ClusterAccount, Known};
 use crate::cluster::explained;
 use crate::controller::account::{AnyAccount, CredentialRef};
 use crate::controller::environment::{Kind, KindVisitor, Kinds, account_of};

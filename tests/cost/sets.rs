@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dbplane::api::Known;
-use dbplane::api::{Compute, ReadReplicaSetSpec, ReadReplicaSetStatus};
+use dbplane::api::{Compute, Known, ReadReplicaSetSpec, ReadReplicaSetStatus};
 use dbplane::decide::connection::{CredentialsView, SecretView};
 use dbplane::decide::names::derived;
 use dbplane::decide::replica_set::{FoundReplica, SetObserved, SetStep, decide, relation, status};

@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dbplane::api::Known;
-use dbplane::api::{Compute, ProjectKey};
+use dbplane::api::{Compute, Known, ProjectKey};
 use dbplane::decide::identity::{self, ComputeIdentity, Origin, ProjectKeyIdentity};
 use dbplane::decide::record_of;
 use kube::ResourceExt;

@@ -2,8 +2,7 @@
 
 mod annotations;
 
-use dbplane::api::Known;
-use dbplane::api::{Compute, ComputeStatus, ProjectKey, ProjectKeyStatus};
+use dbplane::api::{Compute, ComputeStatus, Known, ProjectKey, ProjectKeyStatus};
 use dbplane::controller::account::observe::account_entry;
 use dbplane::controller::account::{Accounts, AnyAccount};
 use dbplane::controller::environment::{

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dbplane::api::Known;
-use dbplane::api::{Account, ClusterAccount};
+use dbplane::api::{Account, ClusterAccount, Known};
 use dbplane::controller::object::AccountName;
 use dbplane::controller::state::{AccountEntry, ResourceState};
 use dbplane::decide::Report;

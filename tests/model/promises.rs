@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use dbplane::api::Known;
-use dbplane::api::{Compute, ProjectKey};
+use dbplane::api::{Compute, Known, ProjectKey};
 use dbplane::decide::{Health, Reason, Report, Sync};
 use k8s_openapi::api::core::v1::Secret;
 

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::Computes;
-use crate::api::Compute;
-use crate::api::{Known, Uid};
+use crate::api::{Compute, Known, Uid};
 use crate::controller::access;
 use crate::controller::environment::Environment;
 use crate::controller::index::Key;

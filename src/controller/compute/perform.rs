@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Computes;
 use super::operations::shown;
-use crate::api::Compute;
-use crate::api::Known;
+use crate::api::{Compute, Known};
 use crate::cluster::{Cluster, Event, MetadataPatch, Owner};
 use crate::controller::access;
 use crate::controller::environment::{Admission, Environment, Occurrence, StepError};

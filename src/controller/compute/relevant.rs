@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::api::Known;
-use crate::api::{Compute, ComputeType};
+use crate::api::{Compute, ComputeType, Known};
 use crate::controller::state::{Answer, ResourceState, Wrote};
 use crate::decide::compute::{SnapshotState, is_settled};
 use crate::decide::identity::{ComputeIdentity, CreateIntent};

@@ -1,7 +1,6 @@
 //! Reads what the connection Secret of a Compute needs.
 
-use crate::api::Known;
-use crate::api::{Compute, Management};
+use crate::api::{Compute, Known, Management};
 use crate::cluster::{Owner, SecretState};
 use crate::controller::connection;
 use crate::controller::environment::Environment;

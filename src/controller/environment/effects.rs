@@ -2,8 +2,7 @@
 
 use kube::runtime::reflector::ObjectRef;
 
-use crate::api::Compute;
-use crate::api::Known;
+use crate::api::{Compute, Known};
 use crate::controller::object::AccountName;
 use crate::controller::state::AccountEntry;
 use crate::decide::Memory;

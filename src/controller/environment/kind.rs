@@ -9,8 +9,7 @@ use kube::core::object::HasStatus;
 use kube::runtime::reflector::ObjectRef;
 
 use super::{Environment, Observation, StepError};
-use crate::api::Known;
-use crate::api::{AccountKind, AccountRef, Compute, Connection};
+use crate::api::{AccountKind, AccountRef, Compute, Connection, Known};
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed, uid};
 use crate::decide::seal::InvalidAnnotation;

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use kube::runtime::reflector::ObjectRef;
 
 use super::kind::Kind;
-use crate::api::Known;
-use crate::api::{Compute, ProjectKey};
+use crate::api::{Compute, Known, ProjectKey};
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed};
 use crate::controller::state::Connection;

@@ -1,8 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::api::Compute;
-use crate::api::Known;
+use crate::api::{Compute, Known};
 use crate::controller::compute::Computes;
 use crate::controller::environment::keys;
 

@@ -9,8 +9,7 @@ use tracing::error_span;
 
 use super::record::wrote_key;
 use super::save::{GIVEN_UP, Saved, write_unsaved};
-use crate::api::ProjectKey;
-use crate::api::{Known, Uid};
+use crate::api::{Known, ProjectKey, Uid};
 use crate::controller::access;
 use crate::controller::environment::Environment;
 use crate::controller::state::UnsavedKey;

@@ -7,8 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource, ResourceExt};
 use secrecy::ExposeSecret;
 
-use crate::api::Known;
-use crate::api::{Account, ClusterAccount, ProjectKey};
+use crate::api::{Account, ClusterAccount, Known, ProjectKey};
 use crate::cluster::SecretState;
 use crate::controller::account::{Accounts, AnyAccount, dependents, observe};
 use crate::controller::environment::Environment;

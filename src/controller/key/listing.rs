@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::api::Known;
-use crate::api::ProjectKey;
+use crate::api::{Known, ProjectKey};
 use crate::controller::access::{self, Access};
 use crate::controller::environment::Environment;
 use crate::controller::object::AccountName;

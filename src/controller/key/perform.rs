@@ -6,8 +6,7 @@ mod probe;
 
 use super::record::{recording_keys, release, stored, wrote_key};
 use super::secret;
-use crate::api::Known;
-use crate::api::ProjectKey;
+use crate::api::{Known, ProjectKey};
 use crate::cluster::{Event, Owner, SecretState, WriteError, secrets};
 use crate::controller::access;
 use crate::controller::environment::{Environment, Occurrence, StepError};

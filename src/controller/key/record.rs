@@ -4,8 +4,7 @@
 use k8s_openapi::api::core::v1::Secret;
 
 use super::ProjectKeys;
-use crate::api::Known;
-use crate::api::ProjectKey;
+use crate::api::{Known, ProjectKey};
 use crate::cluster::{Event, MetadataPatch, SecretContent, WriteError};
 use crate::controller::environment::{Environment, StepError};
 use crate::controller::object::uid;

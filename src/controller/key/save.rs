@@ -2,8 +2,7 @@
 
 use super::record::stored;
 use super::secret;
-use crate::api::Known;
-use crate::api::ProjectKey;
+use crate::api::{Known, ProjectKey};
 use crate::cluster::{Cluster, Owner, secrets};
 use crate::controller::access;
 use crate::controller::environment::{Environment, StepError};

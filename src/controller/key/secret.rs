@@ -7,8 +7,7 @@ use kube::ResourceExt;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
-use crate::api::Known;
-use crate::api::{ProjectKey, ProjectKeySpec};
+use crate::api::{Known, ProjectKey, ProjectKeySpec};
 use crate::cluster::{Owner, SecretContent, digest, secrets};
 use crate::decide::identity::{KeyIdentity, KeyRecords};
 use crate::decide::key::{KeySecretView, SecretContents, template};

@@ -6,8 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::listing;
-use crate::api::Known;
-use crate::api::ProjectKey;
+use crate::api::{Known, ProjectKey};
 use crate::controller::access;
 use crate::controller::environment::Environment;
 use crate::controller::object::{AccountName, uid};

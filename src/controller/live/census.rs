@@ -7,8 +7,7 @@ use kube::Resource;
 use kube::core::object::HasStatus;
 
 use super::Live;
-use crate::api::Known;
-use crate::api::{Account, ClusterAccount, Condition};
+use crate::api::{Account, ClusterAccount, Condition, Known};
 use crate::controller::account::AnyAccount;
 use crate::controller::environment::{Kind, KindVisitor, Kinds};
 use crate::controller::key;

@@ -5,8 +5,7 @@ use kube::core::object::HasStatus;
 use kube::{Resource, ResourceExt};
 
 use super::{Next, Pass};
-use crate::api::Condition;
-use crate::api::Uid;
+use crate::api::{Condition, Uid};
 use crate::cluster::{Cluster, Event, resource_version};
 use crate::controller::environment::{Environment, Kind};
 use crate::controller::object::{Status, uid};

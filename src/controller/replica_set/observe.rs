@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use kube::ResourceExt;
 
-use crate::api::{Compute, ReadReplicaSet};
-use crate::api::{Known, Uid};
+use crate::api::{Compute, Known, ReadReplicaSet, Uid};
 use crate::cluster::{Cluster, resource_version};
 use crate::controller::compute::Computes;
 use crate::controller::connection;

@@ -10,8 +10,7 @@ use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 use serde_json::{Value, json};
 
-use crate::api::Known;
-use crate::api::{Compute, ObjectMeta, ReadReplicaSet};
+use crate::api::{Compute, Known, ObjectMeta, ReadReplicaSet};
 use crate::cluster::{Cluster, Event, Owner, merge_patch, resource_version};
 use crate::controller::connection;
 use crate::controller::environment::{Environment, StepError};

@@ -208,9 +208,8 @@ impl<K: Kind> Reader<K> {
     fn newer(&self, listed: &K::Object) -> Option<Arc<K::Object>> {
         let known = self.store.get(&ObjectRef::from_obj(listed))?;
         let is_newer = resource_version(known.as_ref()) > resource_version(listed);
-        let record = |object: &K::Object| object.status().and_then(Status::record).cloned();
-        let lacks_record = || record(listed).is_none() && record(known.as_ref()).is_some();
-        (uid(known.as_ref()) == uid(listed) && (is_newer || lacks_record())).then_some(known)
+        let lacks_record = listed.recorded_text().is_none() && known.recorded_text().is_some();
+        (uid(known.as_ref()) == uid(listed) && (is_newer || lacks_record)).then_some(known)
     }
 
     /// The objects that the store lacked in this version before a list.
@@ -332,7 +331,7 @@ impl<K: Kind> Reader<K> {
             env.state().went_back(
                 uid(object.as_ref()),
                 resource_version(object.as_ref()),
-                object.status().and_then(Status::record).cloned(),
+                object.recorded_text().map(str::to_owned),
             );
         }
         // kube-runtime asks for a pass over each listed object while the store still has the

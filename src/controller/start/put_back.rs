@@ -114,7 +114,7 @@ impl KindVisitor for Doubted<'_> {
     }
 }
 
-/// Checks the object in storage. Reports a rollback if `news` is set.
+/// Checks the object in storage. Reports a rollback, unless that was done a short time ago.
 async fn ask<K: Kind>(
     env: Arc<Live>,
     object: Arc<K::Object>,

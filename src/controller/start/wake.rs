@@ -7,8 +7,7 @@ use kube::Resource;
 use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 
-use crate::api::Compute;
-use crate::api::Known;
+use crate::api::{Compute, Known};
 use crate::controller::access;
 use crate::controller::environment::{Environment, Kind, KindVisitor, Kinds, account_of, wake_by};
 use crate::controller::index::Key;

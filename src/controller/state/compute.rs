@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{Answer, ProcessState, ResourceState, Wrote};
-use crate::api::LastOperation;
-use crate::api::Uid;
+use crate::api::{LastOperation, Uid};
 use crate::decide::Action;
 use crate::decide::compute::{Holder, ReservedPlace};
 use crate::decide::identity::Evidence;

@@ -7,8 +7,7 @@ use secrecy::SecretString;
 use tracing::{error, warn};
 
 use super::ProcessState;
-use crate::api::ProjectKey;
-use crate::api::Uid;
+use crate::api::{ProjectKey, Uid};
 use crate::decide::identity::{KeyIdentity, KeyIntent};
 use crate::decide::key::Probe;
 use crate::platform::Tick;

@@ -202,9 +202,9 @@ fn a_record_that_a_list_lacks_is_written_again_once_storage_was_put_back() {
         None,
         "there is a newer record"
     );
-    for without in [None, Some("of the backup".to_owned())] {
+    for without in [None, Some("of the backup")] {
         goes_back(&"two".into());
-        state.version_seen(&"two".into(), Some(10), without.as_ref());
+        state.version_seen(&"two".into(), Some(10), without);
         assert_eq!(
             state.lost_record(&"two".into()).as_deref(),
             Some("bound"),

@@ -30,7 +30,7 @@ impl<P> ProcessState<P> {
     }
 
     /// This version of the object was seen, with this record in its status.
-    pub fn version_seen(&self, uid: &Uid, version: Option<u64>, record: Option<&String>) {
+    pub fn version_seen(&self, uid: &Uid, version: Option<u64>, record: Option<&str>) {
         self.patch_answered(uid, version);
         self.with(|contents| {
             contents.resources.change_known(uid, |resource| {
@@ -40,7 +40,7 @@ impl<P> ProcessState<P> {
                 else {
                     return;
                 };
-                if record == Some(&lost.text) {
+                if record == Some(lost.text.as_str()) {
                     resource.lost = None
                 } else {
                     // An edit after the restore made it newer.

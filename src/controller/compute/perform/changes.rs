@@ -4,8 +4,7 @@ use jiff::Timestamp;
 use tracing::info;
 
 use super::Work;
-use crate::api::Compute;
-use crate::api::Known;
+use crate::api::{Compute, Known};
 use crate::cluster::{Cluster, Event};
 use crate::controller::compute::Computes;
 use crate::controller::environment::{Environment, StepError};

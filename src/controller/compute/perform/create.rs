@@ -3,8 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Work, bound_to};
-use crate::api::Known;
-use crate::api::{Compute, Management};
+use crate::api::{Compute, Known, Management};
 use crate::cluster::{Event, resource_version};
 use crate::controller::access;
 use crate::controller::compute::{Computes, linked};

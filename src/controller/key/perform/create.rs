@@ -4,8 +4,7 @@ use kube::ResourceExt;
 use secrecy::SecretString;
 
 use super::{Work, organization};
-use crate::api::Known;
-use crate::api::ProjectKey;
+use crate::api::{Known, ProjectKey};
 use crate::cluster::{Event, Owner, secrets};
 use crate::controller::environment::{Admission, Environment, Occurrence, StepError};
 use crate::controller::key::record::{recording_keys, stored, wrote_key};
@@ -22,7 +21,7 @@ use crate::decide::memory::ActionProblem;
 use crate::platform::Platform;
 use crate::telemetry::metrics::KeyChange;
 
-/// The length of the stand-in for a key in a dry run; keys of the platform are shorter.
+/// The length of the placeholder for a key in a dry run; keys of the platform are shorter.
 const KEY_LENGTH: usize = 256;
 
 impl<E: Environment> Work<'_, E> {
@@ -119,15 +118,15 @@ impl<E: Environment> Work<'_, E> {
             created_by: None,
         };
         // As long as a key, so that a Secret that is too large is found too.
-        let stand_in = SecretString::from("-".repeat(KEY_LENGTH));
+        let placeholder = SecretString::from("-".repeat(KEY_LENGTH));
         let previous = Previous {
             id: i64::MAX,
             name: intent.name.clone(),
-            secret: stand_in.clone(),
+            secret: placeholder.clone(),
         };
         let content = secret::content(
             &self.object.spec,
-            (&key, &stand_in),
+            (&key, &placeholder),
             Some(&previous),
             base_url,
         );

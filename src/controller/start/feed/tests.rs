@@ -2,8 +2,7 @@ use kube::ResourceExt;
 use kube::core::ObjectMeta as Meta;
 
 use super::*;
-use crate::api::Known;
-use crate::api::{ProjectKey, ProjectKeyStatus};
+use crate::api::{Known, ProjectKey, ProjectKeyStatus};
 use crate::controller::key::ProjectKeys;
 use crate::decide::identity::{KeyIntent, ProjectKeyIdentity, written};
 
