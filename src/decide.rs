@@ -26,6 +26,7 @@ mod observed;
 pub mod operations;
 pub mod put_back;
 mod reason;
+mod recorded;
 pub mod refuser;
 pub mod released;
 pub mod replica_set;
@@ -44,6 +45,7 @@ pub use conditions::{Health, Report, Sync};
 pub use memory::{Action, Memory};
 pub use observed::Observed;
 pub use reason::Reason;
+pub use recorded::{Recorded, record_of};
 use seal::ObjectKey;
 
 /// The next step, the report, and the time of the next decision.

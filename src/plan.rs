@@ -25,7 +25,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kube::ResourceExt;
 use secrecy::SecretString;
 use serde_json::Value;
 
@@ -45,7 +44,7 @@ use self::environment::Planner;
 use self::objects::Objects;
 use self::secrets::{SecretName, Secrets};
 use self::trail::StepTrail;
-use crate::api::{Account, ClusterAccount, ProjectKey};
+use crate::api::{Account, ClusterAccount, Known, ProjectKey};
 use crate::controller::account::AnyAccount;
 use crate::controller::environment::PassSettings;
 use crate::controller::object::AccountName;
@@ -191,10 +190,10 @@ pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Pla
 
 fn accounts_in_cluster(objects: &Objects) -> BTreeMap<AccountName, ClusterCredential> {
     let mut accounts = BTreeMap::new();
-    for account in objects.all::<Account>() {
+    for account in objects.all::<Known<Account>>() {
         accounts.insert(account.account_name(), credential_of(account.as_ref()));
     }
-    for account in objects.all::<ClusterAccount>() {
+    for account in objects.all::<Known<ClusterAccount>>() {
         accounts.insert(account.account_name(), credential_of(account.as_ref()));
     }
     accounts
@@ -211,17 +210,12 @@ fn credential_of<A: AnyAccount>(account: &A) -> ClusterCredential {
 /// key, so it is read.
 fn give(given: &GivenKey, objects: &Objects, secrets: &mut Secrets) {
     let of_keys: BTreeSet<SecretName> = objects
-        .all::<ProjectKey>()
+        .all::<Known<ProjectKey>>()
         .iter()
-        .map(|key| {
-            (
-                key.namespace().unwrap_or_default(),
-                key.spec.secret.name.clone(),
-            )
-        })
+        .map(|key| (key.namespace().to_owned(), key.spec.secret.name.clone()))
         .collect();
-    let own = objects.all::<Account>();
-    let shared = objects.all::<ClusterAccount>();
+    let own = objects.all::<Known<Account>>();
+    let shared = objects.all::<Known<ClusterAccount>>();
     let credentials = own
         .iter()
         .filter(|account| given.is_for(account.access()))

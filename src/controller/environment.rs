@@ -23,6 +23,7 @@ use crate::api::PlatformAccess;
 use crate::cluster::{Cluster, explained};
 use crate::decide::memory::ActionProblem;
 use crate::decide::names::{AccountFinalizers, ClusterId};
+use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Action, Limits};
 use crate::domain::Fault;
 use crate::platform::{ConnectError, PlatformClient, Platforms, Tick};
@@ -143,6 +144,15 @@ pub enum StepError {
     /// The API server was unavailable or refused.
     #[error("the API server: {}", explained(.0))]
     Cluster(kube::Error),
+    /// The record of the resource cannot be read any more.
+    #[error("the record of the resource cannot be read")]
+    Record(InvalidAnnotation),
+}
+
+impl From<InvalidAnnotation> for StepError {
+    fn from(invalid: InvalidAnnotation) -> Self {
+        Self::Record(invalid)
+    }
 }
 
 impl From<kube::Error> for StepError {

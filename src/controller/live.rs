@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
+use kube::ResourceExt;
 use kube::api::PartialObjectMeta;
 use kube::runtime::reflector::{ObjectRef, Store};
-use kube::{Resource, ResourceExt};
 use secrecy::SecretString;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
@@ -28,7 +28,7 @@ use super::labels;
 use super::object::{AccountName, Managed, reference, uid};
 use super::registry::AllKinds;
 use super::state::{Connection, ProcessState};
-use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
+use crate::api::{Compute, Known, ObjectMeta, PlatformAccess, ProjectKey, Uid};
 use crate::cluster::{ApiServer, resource_version};
 use crate::config::OperatorSettings;
 use crate::decide::account::KeyCount;
@@ -36,9 +36,9 @@ use crate::decide::key::list_interval;
 use crate::domain::{Fault, Unreadable};
 use crate::leadership::Leadership;
 use crate::platform::{
-    Access, ComputeInterest, Computes, Connect, ConnectError, Endpoint, KeyInterest, Keys,
-    LatestKeys, LatestSnapshot, Listing, Observers, Organizations, OverHttp, Rate, RateLimited,
-    Room, Rooms, Source, Tick, Ticks,
+    ComputeInterest, Connect, ConnectError, ConnectOptions, Endpoint, KeyInterest, Keys,
+    LatestKeys, LatestSnapshot, Listing, Observers, Organizations, OverHttp, ProjectComputes, Rate,
+    RateLimited, Room, Rooms, Source, Tick, Ticks,
 };
 use crate::telemetry::Metrics;
 
@@ -52,8 +52,8 @@ pub struct Live {
     pub namespaces: Store<PartialObjectMeta<Namespace>>,
     /// The clock of all observers.
     pub ticks: Ticks,
-    pub observers: Observers<ObjectRef<Compute>, Computes>,
-    pub key_observers: Observers<ObjectRef<ProjectKey>, Keys>,
+    pub observers: Observers<ObjectRef<Known<Compute>>, ProjectComputes>,
+    pub key_observers: Observers<ObjectRef<Known<ProjectKey>>, Keys>,
     pub state: ProcessState<RateLimited>,
     /// The budgets that accounts of one organization share.
     pub organizations: Organizations,
@@ -72,7 +72,7 @@ pub struct Live {
     /// Sends the namespaces in which the API server has refused a request.
     pub refused: UnboundedSender<String>,
     /// Sends the UIDs of resources whose cached version may differ from storage.
-    pub doubted: UnboundedSender<String>,
+    pub doubted: UnboundedSender<Uid>,
     /// Makes every watch list again.
     pub list_again: watch::Sender<()>,
     pub stop: CancellationToken,
@@ -99,14 +99,14 @@ impl Live {
     }
 
     /// Has storage checked if the cache keeps showing this version of the object for a while.
-    pub fn is_doubted<K: Resource>(&self, shown: &K) {
+    pub fn is_doubted<K: Managed>(&self, shown: &K) {
         if self
             .state
-            .doubt(&uid(shown), resource_version(shown))
+            .doubt(uid(shown), resource_version(shown))
             .is_some()
         {
             // The receiver is gone while the operator stops.
-            let _ = self.doubted.send(uid(shown));
+            let _ = self.doubted.send(uid(shown).clone());
         }
     }
 
@@ -119,7 +119,11 @@ impl Live {
     }
 
     /// The source of the key list of the account's organization.
-    fn keys(&self, object: &ProjectKey, connection: &Connection<RateLimited>) -> Option<Source> {
+    fn keys(
+        &self,
+        object: &Known<ProjectKey>,
+        connection: &Connection<RateLimited>,
+    ) -> Option<Source> {
         let of = connection.access.organization_id.clone()?;
         let account = AccountName::of(&object.spec.account_ref, object);
         let keys = self
@@ -213,7 +217,7 @@ impl Environment for Live {
         key: &SecretString,
     ) -> Result<RateLimited, ConnectError> {
         let standard = Rate::default();
-        let access = Access {
+        let access = ConnectOptions {
             endpoint: Endpoint {
                 base_url: access.base_url.clone(),
                 organization_id: access.organization_id.clone(),
@@ -305,7 +309,7 @@ impl Objects for Live {
 impl Lists<RateLimited> for Live {
     fn latest_snapshot(
         &self,
-        object: &Compute,
+        object: &Known<Compute>,
         connection: &Connection<RateLimited>,
         interest: ComputeInterest,
     ) -> LatestSnapshot {
@@ -319,13 +323,13 @@ impl Lists<RateLimited> for Live {
         self.observers.read(&source, &reference(object), interest)
     }
 
-    fn stop_observing(&self, object: &Compute) {
+    fn stop_observing(&self, object: &Known<Compute>) {
         self.observers.forget(&ObjectRef::from_obj(object));
     }
 
     fn latest_keys(
         &self,
-        object: &ProjectKey,
+        object: &Known<ProjectKey>,
         connection: &Connection<RateLimited>,
         interest: KeyInterest,
     ) -> LatestKeys {
@@ -338,7 +342,7 @@ impl Lists<RateLimited> for Live {
 
     async fn read_keys(
         &self,
-        object: &ProjectKey,
+        object: &Known<ProjectKey>,
         connection: &Connection<RateLimited>,
         interest: KeyInterest,
     ) -> LatestKeys {
@@ -364,7 +368,7 @@ impl Lists<RateLimited> for Live {
             too_large: computes
                 .too_large(&account)
                 .or_else(|| keys.too_large(&account)),
-            unreadable: unreadable(Computes::OF, computes.unreadable(&account))
+            unreadable: unreadable(ProjectComputes::OF, computes.unreadable(&account))
                 .chain(unreadable(Keys::OF, keys.unreadable(&account)))
                 .collect(),
         }
@@ -383,7 +387,7 @@ impl Lists<RateLimited> for Live {
         })
     }
 
-    fn stop_listing(&self, object: &ProjectKey) {
+    fn stop_listing(&self, object: &Known<ProjectKey>) {
         self.key_observers.forget(&ObjectRef::from_obj(object));
     }
 }

@@ -4,13 +4,14 @@ use std::ops::{Deref, DerefMut};
 
 use super::names::ClusterId;
 use super::{AccountView, Limits, Memory, Meta};
+use crate::api::Uid;
 
 /// An observation: the part that is the same for every kind, and the facts of one kind. The facts
 /// are reached without naming them, as in `observed.snapshot`.
 #[derive(Clone, Debug)]
 pub struct Observed<T> {
     pub meta: Meta,
-    pub uid: String,
+    pub uid: Uid,
     pub account: AccountView,
     pub memory: Memory,
     pub limits: Limits,

@@ -23,7 +23,7 @@ use super::connection::{ConnectionSecret, CredentialsView, SecretView};
 use super::gates::{self, Gates};
 use super::memory::Backoff;
 use super::{Action, Decision, Observed, Reason, Report, Wake, later};
-use crate::api::{Compute, ReadReplicaSetSpec};
+use crate::api::{Compute, Known, ReadReplicaSetSpec, Uid};
 
 /// The input of a decision about a set, besides its spec and the time.
 pub type SetObserved = Observed<SetFacts>;
@@ -51,7 +51,7 @@ pub struct SetFacts {
 #[derive(Clone, Debug)]
 pub struct FoundReplica {
     pub relation: Relation,
-    pub compute: Arc<Compute>,
+    pub compute: Arc<Known<Compute>>,
 }
 
 /// One side effect.
@@ -80,7 +80,7 @@ pub enum SetStep {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     pub name: String,
-    pub uid: String,
+    pub uid: Uid,
     pub version: Option<String>,
 }
 

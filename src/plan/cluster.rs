@@ -16,7 +16,9 @@ use super::outside::Outside;
 use super::secrets::{SecretName, SecretWrite, Secrets};
 use super::steps::Step;
 use super::trail::StepTrail;
+use crate::api::Known;
 use crate::cluster::{AppliedSecret, Cluster, Event, Object, merge};
+use crate::decide::Recorded;
 
 #[derive(Debug)]
 pub struct InMemoryCluster {
@@ -198,7 +200,7 @@ impl Cluster for InMemoryCluster {
         Ok(self.objects().value(&id).is_some())
     }
 
-    async fn create<K: Object>(&self, object: &K) -> Result<K, kube::Error> {
+    async fn create<K: Object + Recorded>(&self, object: &K) -> Result<Known<K>, kube::Error> {
         let mut value = serde_json::to_value(object).map_err(kube::Error::SerdeError)?;
         value["apiVersion"] = json!(K::api_version(&()));
         value["kind"] = json!(K::kind(&()));

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use super::PlanError;
 use super::cluster::InMemoryCluster;
 use super::outside::Outside;
-use crate::api::{Account, AccountKind, ClusterAccount, PlatformAccess};
+use crate::api::{Account, AccountKind, ClusterAccount, Known, PlatformAccess};
 use crate::controller::account::{AnyAccount, CredentialRef};
 use crate::controller::object::AccountName;
 use crate::platform::{ConnectError, Platform};
@@ -75,10 +75,14 @@ impl AccountCredentials {
 fn credential(name: &AccountName, cluster: &InMemoryCluster) -> Option<CredentialRef> {
     let objects = cluster.objects();
     match name.kind {
-        AccountKind::Account => Some(objects.get::<Account>(&name.object_ref())?.credential()),
+        AccountKind::Account => Some(
+            objects
+                .get::<Known<Account>>(&name.object_ref())?
+                .credential(),
+        ),
         AccountKind::ClusterAccount => Some(
             objects
-                .get::<ClusterAccount>(&name.object_ref())?
+                .get::<Known<ClusterAccount>>(&name.object_ref())?
                 .credential(),
         ),
     }

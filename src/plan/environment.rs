@@ -13,7 +13,7 @@ use super::cluster::InMemoryCluster;
 use super::credentials::AccountCredentials;
 use super::platform::InMemoryPlatform;
 use super::trail::StepTrail;
-use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
+use crate::api::{Compute, Known, ObjectMeta, PlatformAccess, ProjectKey};
 use crate::controller::environment::{Admission, Environment, Kind, Lists, Objects, PassSettings};
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed};
@@ -118,7 +118,7 @@ impl Planner {
 
     fn keys(
         &self,
-        object: &ProjectKey,
+        object: &Known<ProjectKey>,
         connection: &Connection<RateLimited>,
         after: Option<Tick>,
     ) -> LatestKeys {
@@ -232,7 +232,7 @@ impl Objects for Planner {
 impl Lists<RateLimited> for Planner {
     fn latest_snapshot(
         &self,
-        object: &Compute,
+        object: &Known<Compute>,
         _: &Connection<RateLimited>,
         interest: ComputeInterest,
     ) -> LatestSnapshot {
@@ -247,11 +247,11 @@ impl Lists<RateLimited> for Planner {
         })
     }
 
-    fn stop_observing(&self, _: &Compute) {}
+    fn stop_observing(&self, _: &Known<Compute>) {}
 
     fn latest_keys(
         &self,
-        object: &ProjectKey,
+        object: &Known<ProjectKey>,
         connection: &Connection<RateLimited>,
         interest: KeyInterest,
     ) -> LatestKeys {
@@ -260,7 +260,7 @@ impl Lists<RateLimited> for Planner {
 
     async fn read_keys(
         &self,
-        object: &ProjectKey,
+        object: &Known<ProjectKey>,
         connection: &Connection<RateLimited>,
         _: KeyInterest,
     ) -> LatestKeys {
@@ -273,5 +273,5 @@ impl Lists<RateLimited> for Planner {
         self.keys(object, connection, Some(self.tick()))
     }
 
-    fn stop_listing(&self, _: &ProjectKey) {}
+    fn stop_listing(&self, _: &Known<ProjectKey>) {}
 }

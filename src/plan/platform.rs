@@ -17,7 +17,9 @@ use crate::domain::{
     Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, Listed,
     NewCompute, Operation, Project, Role, Shown,
 };
-use crate::platform::{Answer, Computes, KeyList, Keys, Latest, Platform, Reading, Tick};
+use crate::platform::{
+    ChangeAnswer, KeyList, Keys, Latest, Platform, ProjectComputes, Reading, Tick,
+};
 
 /// IDs of planned keys: larger than those of any platform, and still exact in JSON.
 const FIRST_NUMBER: i64 = 9_000_000_000_000_000;
@@ -46,7 +48,7 @@ struct PlatformState {
     computes: BTreeMap<String, Result<PlannedList<Compute>, Fault>>,
     keys: BTreeMap<String, Result<PlannedList<KeyEntry>, Fault>>,
     /// The latest readings, with the number of changes that they show.
-    shown: BTreeMap<String, (u64, Arc<Reading<Computes>>)>,
+    shown: BTreeMap<String, (u64, Arc<Reading<ProjectComputes>>)>,
     latest_keys: Option<(u64, Arc<KeyList>)>,
     made: i64,
     changes: u64,
@@ -115,13 +117,13 @@ impl InMemoryPlatform {
         project: &str,
         tick: Tick,
         after: Option<Tick>,
-    ) -> Option<Latest<Computes>> {
+    ) -> Option<Latest<ProjectComputes>> {
         self.with(|state| {
             let computes = match state.computes.get(project)? {
                 Err(fault) => return Some(failed(fault, tick)),
                 Ok(listed) => &listed.now,
             };
-            let is_current = |shown: &&(u64, Arc<Reading<Computes>>)| {
+            let is_current = |shown: &&(u64, Arc<Reading<ProjectComputes>>)| {
                 shown.0 == state.changes && after.is_none_or(|after| shown.1.began > after)
             };
             let reading = match state.shown.get(project).filter(is_current) {
@@ -290,7 +292,7 @@ impl Platform for InMemoryPlatform {
         project: &str,
         compute: &str,
         change: &ComputeChange,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<ChangeAnswer, Fault> {
         let (before, after) = self.change(project, compute, |compute| {
             let before = compute.clone();
             compute::apply(compute, change, self.now);
@@ -303,7 +305,7 @@ impl Platform for InMemoryPlatform {
             interrupts: drift::interrupts(change, &before)
                 && before.current_state != ComputeState::Idle,
         });
-        Ok(Answer {
+        Ok(ChangeAnswer {
             compute: Some(after),
             operations: Vec::new(),
         })
@@ -332,7 +334,11 @@ impl Platform for InMemoryPlatform {
         })
     }
 
-    async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault> {
+    async fn restart_compute(
+        &self,
+        project: &str,
+        compute: &ComputeId,
+    ) -> Result<ChangeAnswer, Fault> {
         let after = self.change(project, compute, |compute| {
             compute.started_at = Some(self.now);
             compute.updated_at = Some(self.now);
@@ -342,7 +348,7 @@ impl Platform for InMemoryPlatform {
             project: project.to_owned(),
             compute: compute.clone(),
         });
-        Ok(Answer {
+        Ok(ChangeAnswer {
             compute: Some(after),
             operations: Vec::new(),
         })

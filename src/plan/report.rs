@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::Condition;
+use crate::api::{Compute, Condition, Known};
 use crate::controller::object::AccountName;
-use crate::decide::{Report, Wake, identity};
+use crate::decide::{Report, Wake};
 use crate::domain;
 
 use super::environment::Planner;
@@ -14,7 +14,6 @@ use super::rounds::PassesEnd;
 use super::steps::{
     Cost, Counts, ManifestChange, Plan, Planned, PlannedCondition, PlannedWait, Step, Units,
 };
-use crate::api::Compute;
 
 /// The compute that a resource is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,14 +26,14 @@ pub struct Bound {
 /// The binding of every Compute.
 pub fn bindings(objects: &Objects) -> BTreeMap<Id, Bound> {
     objects
-        .all::<Compute>()
+        .all::<Known<Compute>>()
         .iter()
         .filter_map(|compute| bound(compute))
         .collect()
 }
 
-fn bound(compute: &Compute) -> Option<(Id, Bound)> {
-    let identity = identity::of_compute(compute).ok()?.identity;
+fn bound(compute: &Known<Compute>) -> Option<(Id, Bound)> {
+    let identity = compute.identity().ok()?;
     let binding = identity.binding?;
     let account = AccountName::of(&compute.spec.account_ref, compute);
     Some((

@@ -8,7 +8,7 @@ use kube::Resource;
 
 use super::environment::Planner;
 use super::objects::{Id, StoredObject};
-use crate::api::{Account, ClusterAccount};
+use crate::api::{Account, ClusterAccount, Known};
 use crate::cluster::explained;
 use crate::controller::account::{AnyAccount, CredentialRef};
 use crate::controller::environment::{Kind, KindVisitor, Kinds, account_of};
@@ -118,12 +118,12 @@ impl Planner {
             AllKinds::each(&mut needs);
         }
         let mut accounts = BTreeSet::new();
-        for account in objects.all::<Account>() {
+        for account in objects.all::<Known<Account>>() {
             if needs.has(account.as_ref()) {
                 accounts.insert(Id::of(account.as_ref()));
             }
         }
-        for account in objects.all::<ClusterAccount>() {
+        for account in objects.all::<Known<ClusterAccount>>() {
             if needs.has(account.as_ref()) {
                 accounts.insert(Id::of(account.as_ref()));
             }

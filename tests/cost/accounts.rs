@@ -39,7 +39,7 @@ fn observed(users: usize, deleting: bool) -> AccountObserved {
             deleting,
             ..Meta::default()
         },
-        uid: "uid-1".to_owned(),
+        uid: "uid-1".into(),
         account: AccountView::NotNeeded,
         memory: Memory::default(),
         limits: Limits::default(),

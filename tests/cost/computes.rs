@@ -104,7 +104,7 @@ fn observed(spec: &ComputeSpec, listed: usize) -> ComputeObserved {
             has_finalizer: true,
             ..Meta::default()
         },
-        uid: "0a1b2c3d-4e5f".to_owned(),
+        uid: "0a1b2c3d-4e5f".into(),
         account: AccountView::Usable { organization: None },
         memory,
         limits: Limits::default(),

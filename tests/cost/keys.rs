@@ -4,7 +4,7 @@
 use dbplane::api::{ProjectKey, ProjectKeyStatus};
 use dbplane::decide::identity::{
     KeyIdentity, KeyRecords, LostBecause, LostKey, ProjectKeyIdentity, RetiredKey, object_key,
-    of_key, written,
+    written,
 };
 use dbplane::decide::key::{
     KeyAccount, KeyFacts, KeyListing, KeyObserved, KeySecretView, KeyStep, Probe, SecretContents,
@@ -12,6 +12,7 @@ use dbplane::decide::key::{
 };
 use dbplane::decide::memory::ActionProblem;
 use dbplane::decide::names::{ClusterId, unique};
+use dbplane::decide::record_of;
 use dbplane::decide::{AccountView, Action, Limits, Memory, Meta};
 use dbplane::domain::{Fault, KeyEntry};
 use jiff::{SignedDuration, Timestamp};
@@ -134,7 +135,7 @@ impl Given {
     }
 
     fn pass(&self) {
-        of_key(&self.object).unwrap();
+        record_of(&self.object).unwrap();
         let report = decide(&self.object.spec, &self.observed, NOW)
             .report
             .unwrap();
@@ -198,7 +199,7 @@ fn observed(
             has_finalizer: true,
             ..Meta::default()
         },
-        uid: object.metadata.uid.clone().unwrap(),
+        uid: object.metadata.uid.as_deref().unwrap().into(),
         account: AccountView::Usable {
             organization: Some("org-1".to_owned()),
         },

@@ -1,6 +1,8 @@
 //! The operator's port to the cluster in memory.
 
+use dbplane::api::Known;
 use dbplane::cluster::{AppliedSecret, Cluster, Event, Object};
+use dbplane::decide::Recorded;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use kube::core::object::HasStatus;
@@ -103,7 +105,7 @@ impl<C: Carrier> Cluster for Port<C> {
         }
     }
 
-    async fn create<K: Object>(&self, object: &K) -> Result<K, kube::Error> {
+    async fn create<K: Object + Recorded>(&self, object: &K) -> Result<Known<K>, kube::Error> {
         let object_text = json!(object).to_string();
         self.0
             .carry(Request::Create {

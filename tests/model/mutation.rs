@@ -2,7 +2,7 @@
 
 mod annotations;
 
-use dbplane::api::{Compute, ComputeStatus, ProjectKey, ProjectKeyStatus};
+use dbplane::api::{Compute, ComputeStatus, Known, ProjectKey, ProjectKeyStatus};
 use dbplane::controller::account::observe::account_entry;
 use dbplane::controller::account::{Accounts, AnyAccount};
 use dbplane::controller::environment::{
@@ -317,7 +317,7 @@ macro_rules! mutated {
 mutated!(
     MutatedComputes,
     Computes,
-    Compute,
+    Known<Compute>,
     ComputeFacts,
     ComputeStep,
     ComputeStatus,
@@ -326,7 +326,7 @@ mutated!(
 mutated!(
     MutatedKeys,
     ProjectKeys,
-    ProjectKey,
+    Known<ProjectKey>,
     KeyFacts,
     KeyStep,
     ProjectKeyStatus,
@@ -334,7 +334,7 @@ mutated!(
 );
 
 fn decide_compute(
-    object: &Compute,
+    object: &Known<Compute>,
     observed: &ComputeObserved,
     now: Timestamp,
 ) -> Decision<ComputeStep> {
@@ -351,7 +351,11 @@ fn decide_compute(
     decision
 }
 
-fn decide_key(object: &ProjectKey, observed: &KeyObserved, now: Timestamp) -> Decision<KeyStep> {
+fn decide_key(
+    object: &Known<ProjectKey>,
+    observed: &KeyObserved,
+    now: Timestamp,
+) -> Decision<KeyStep> {
     let Some(mutation) = mutation() else {
         return ProjectKeys::decide(object, observed, now);
     };

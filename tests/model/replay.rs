@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use dbplane::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
+use dbplane::api::{Compute, Known, ObjectMeta, PlatformAccess, ProjectKey};
 use dbplane::controller::environment::{
     Admission, Environment, Kind, Lists, Objects, PassSettings,
 };
@@ -92,7 +92,7 @@ fn remembered(base: &Base, contents: &Contents<Remote>) -> String {
     let object = &base.caches[&base.resource];
     format!(
         "{object:?} {:?} {:?}",
-        contents.resources.get(object.uid()),
+        contents.resources.get(&object.uid().into()),
         contents.accounts
     )
 }
@@ -302,7 +302,7 @@ impl Objects for Replay {
 impl Lists<Remote> for Replay {
     fn latest_snapshot(
         &self,
-        _: &Compute,
+        _: &Known<Compute>,
         connection: &Connection<Remote>,
         _: ComputeInterest,
     ) -> LatestSnapshot {
@@ -352,11 +352,11 @@ impl Lists<Remote> for Replay {
         }
     }
 
-    fn stop_observing(&self, _: &Compute) {}
+    fn stop_observing(&self, _: &Known<Compute>) {}
 
     fn latest_keys(
         &self,
-        _: &ProjectKey,
+        _: &Known<ProjectKey>,
         connection: &Connection<Remote>,
         interest: KeyInterest,
     ) -> LatestKeys {
@@ -373,7 +373,7 @@ impl Lists<Remote> for Replay {
 
     async fn read_keys(
         &self,
-        _: &ProjectKey,
+        _: &Known<ProjectKey>,
         connection: &Connection<Remote>,
         _: KeyInterest,
     ) -> LatestKeys {
@@ -397,7 +397,7 @@ impl Lists<Remote> for Replay {
         latest
     }
 
-    fn stop_listing(&self, _: &ProjectKey) {}
+    fn stop_listing(&self, _: &Known<ProjectKey>) {}
 }
 
 /// The only ticks of this clock: before the last write, at it, and after it.

@@ -289,7 +289,7 @@ impl Process {
             resources: self
                 .resources
                 .iter()
-                .map(|(uid, state)| (uid.clone(), state.clone_inner()))
+                .map(|(uid, state)| (uid.as_str().into(), state.clone_inner()))
                 .collect(),
             accounts: self.accounts.clone_inner(),
             former: BTreeMap::new(),
@@ -302,7 +302,7 @@ impl Process {
 
     /// Stores the memory of one resource, and with `shared` the parts common to all.
     pub fn remember(&mut self, mut contents: Contents<Remote>, uid: &str, shared: bool) {
-        match contents.resources.remove(uid) {
+        match contents.resources.remove(&uid.into()) {
             Some(resource) => drop(self.resources.insert(uid.to_owned(), Print::of(resource))),
             None => drop(self.resources.remove(uid)),
         }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use dbplane::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
+use dbplane::api::{Compute, Known, ObjectMeta, PlatformAccess, ProjectKey};
 use dbplane::controller::environment::{
     Admission, Environment, Kind, Kinds, Lists, Objects, Occurrence, PassSettings,
 };
@@ -336,18 +336,18 @@ impl Objects for Process {
 impl Lists<RateLimited> for Process {
     fn latest_snapshot(
         &self,
-        _: &Compute,
+        _: &Known<Compute>,
         connection: &Connection<RateLimited>,
         _: ComputeInterest,
     ) -> LatestSnapshot {
         self.seen_through(connection)
     }
 
-    fn stop_observing(&self, _: &Compute) {}
+    fn stop_observing(&self, _: &Known<Compute>) {}
 
     fn latest_keys(
         &self,
-        _: &ProjectKey,
+        _: &Known<ProjectKey>,
         connection: &Connection<RateLimited>,
         _: KeyInterest,
     ) -> LatestKeys {
@@ -356,7 +356,7 @@ impl Lists<RateLimited> for Process {
 
     async fn read_keys(
         &self,
-        _: &ProjectKey,
+        _: &Known<ProjectKey>,
         connection: &Connection<RateLimited>,
         _: KeyInterest,
     ) -> LatestKeys {
@@ -376,7 +376,7 @@ impl Lists<RateLimited> for Process {
         })
     }
 
-    fn stop_listing(&self, _: &ProjectKey) {}
+    fn stop_listing(&self, _: &Known<ProjectKey>) {}
 }
 
 /// The path to the cluster.

@@ -194,13 +194,6 @@ fn summary(plan: &Plan) -> String {
 }
 
 fn cost(plan: &Plan) -> String {
-    let range = |Units { min, max }: Units| {
-        if min.to_bits() == max.to_bits() {
-            format!("{min}")
-        } else {
-            format!("{min}-{max}")
-        }
-    };
     match plan.cost {
         Some(cost) if cost.before == cost.after => {
             format!(
@@ -214,5 +207,14 @@ fn cost(plan: &Plan) -> String {
             range(cost.after)
         ),
         None => "Compute units: not known, since a size is not.".to_owned(),
+    }
+}
+
+fn range(units: Units) -> String {
+    let Units { min, max } = units;
+    if min.to_bits() == max.to_bits() {
+        format!("{min}")
+    } else {
+        format!("{min}-{max}")
     }
 }

@@ -77,7 +77,7 @@ async fn unprotect<A: AnyAccount, E: Environment>(
     }
     if object.meta().deletion_timestamp.is_some() {
         env.state().forget_account(&object.account_name());
-        env.state().forget(&uid(object));
+        env.state().forget(uid(object));
     }
     Ok(())
 }
@@ -121,7 +121,7 @@ fn is_shared<A: AnyAccount, E: Environment>(env: &E, object: &A) -> bool {
     let finalizer = env.settings().finalizers(object).account;
     users
         .iter()
-        .any(|user| user.finalizers.contains(&finalizer) && user.uid != uid(object))
+        .any(|user| user.finalizers.contains(&finalizer) && user.uid != *uid(object))
 }
 
 /// Checks what the resources of the account will need: the project list, or if that is not allowed,

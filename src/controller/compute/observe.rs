@@ -11,7 +11,7 @@ use kube::runtime::reflector::ObjectRef;
 use super::others::{self, Seeker};
 use super::relevant::{Filter, RelevantComputes};
 use super::{Computes, secret};
-use crate::api::Compute;
+use crate::api::{Compute, Known};
 use crate::cluster::resource_version;
 use crate::controller::access::{self, Access};
 use crate::controller::connection;
@@ -24,7 +24,7 @@ use crate::decide::compute::{
     may_rest_on_older_list,
 };
 use crate::decide::connection::Address;
-use crate::decide::identity::{self, ComputeIdentity, Evidence, Record};
+use crate::decide::identity::{ComputeIdentity, Evidence, Record};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, Memory, Reason, later, names};
 use crate::domain::Support;
@@ -32,12 +32,12 @@ use crate::platform::LatestSnapshot;
 
 pub(super) async fn observe<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
     now: Timestamp,
 ) -> Result<Observation<ComputeFacts, E::Client>, kube::Error> {
     let record = record(env, object);
     let known = recorded(&record);
-    let wish = record.as_ref().ok().and_then(|record| record.wish.clone());
+    let wish = wished(&record);
     let sought = wish.as_ref().unwrap_or(&known);
     let access = access::of(env, object);
     let seeker = Seeker {
@@ -54,7 +54,7 @@ pub(super) async fn observe<E: Environment>(
     let shown = connection.map(|connection| connection.names);
     let name_support = relevant.name_support.max(shown.unwrap_or_default());
     let evidence = Evidence::now(name_support);
-    let meta = meta_observed(object, record.as_ref());
+    let meta = meta_observed(object);
     let facts = ComputeFacts {
         identity: record.clone().map(|record| record.identity),
         waiting_since: object
@@ -91,11 +91,11 @@ pub(super) async fn observe<E: Environment>(
 /// The record in the status, with the platforms' canonical names.
 fn record<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
 ) -> Result<Record<ComputeIdentity>, InvalidAnnotation> {
     let platforms = &env.settings().platforms;
-    identity::of_compute(object)
-        .map(|record| record.map(|identity| identity.with_platforms(|url| platforms.of(url))))
+    let canonical = |identity: ComputeIdentity| identity.with_platforms(|url| platforms.of(url));
+    Ok(object.record()?.into_owned().map(canonical))
 }
 
 /// The recorded identity; empty if the record is invalid.
@@ -106,8 +106,13 @@ fn recorded(record: &Result<Record<ComputeIdentity>, InvalidAnnotation>) -> Comp
         .unwrap_or_default()
 }
 
+/// The record from a backup or a user's annotation.
+fn wished(record: &Result<Record<ComputeIdentity>, InvalidAnnotation>) -> Option<ComputeIdentity> {
+    record.as_ref().ok()?.wish.as_deref().cloned()
+}
+
 /// The computes that a user has declared not to be the results of creates.
-fn not_created(object: &Compute) -> BTreeSet<String> {
+fn not_created(object: &Known<Compute>) -> BTreeSet<String> {
     object
         .annotations()
         .get(names::NOT_CREATED)
@@ -118,7 +123,7 @@ fn not_created(object: &Compute) -> BTreeSet<String> {
 /// Updates the memory from the observation, and finds the objects to requeue.
 fn with_effects<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
     access: &Access<E::Client>,
     mut observed: ComputeObserved,
     now: Timestamp,
@@ -148,7 +153,7 @@ fn with_effects<E: Environment>(
     Observation { observed, effects }
 }
 
-fn updated_memory(object: &Compute, observed: &ComputeObserved, now: Timestamp) -> Memory {
+fn updated_memory(object: &Known<Compute>, observed: &ComputeObserved, now: Timestamp) -> Memory {
     let mut memory = observed.memory.clone();
     let (generation, status) = (observed.meta.generation, object.status.as_ref());
     memory.operation_shown(status.and_then(|status| status.last_operation.as_ref()));
@@ -172,7 +177,10 @@ fn updated_memory(object: &Compute, observed: &ComputeObserved, now: Timestamp) 
 
 /// The Compute whose create on the branch comes next. The others poll: if all were requeued, each
 /// would be reconciled at each turn.
-fn next_in_line<E: Environment>(env: &E, object: &Compute) -> Option<ObjectRef<Compute>> {
+fn next_in_line<E: Environment>(
+    env: &E,
+    object: &Known<Compute>,
+) -> Option<ObjectRef<Known<Compute>>> {
     let next = on_branch(env, object)
         .into_iter()
         .filter(|other| other.spec.type_ == object.spec.type_ && waits_its_turn(other))
@@ -181,7 +189,7 @@ fn next_in_line<E: Environment>(env: &E, object: &Compute) -> Option<ObjectRef<C
 }
 
 /// The other Computes that declare the branch.
-fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
+fn on_branch<E: Environment>(env: &E, object: &Known<Compute>) -> Vec<Arc<Known<Compute>>> {
     let branch = ClaimSubject::Branch {
         project: object.spec.project_id.clone(),
         branch: object.spec.branch_id.clone(),
@@ -192,7 +200,7 @@ fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
 }
 
 /// True if its status says that another create, or another resource, comes first.
-fn waits_its_turn(compute: &Compute) -> bool {
+fn waits_its_turn(compute: &Known<Compute>) -> bool {
     let reasons = [
         Reason::Creating,
         Reason::ConfirmingCreate,
@@ -219,7 +227,7 @@ fn look<E: Environment>(
         }
         return RelevantComputes::default();
     };
-    let mut remembered = env.state().looking(&uid, connection.number);
+    let mut remembered = env.state().looking(uid, connection.number);
     let repeated = looks_besides(known, env.settings().limits.settle, now);
     let filter = Filter::of(object, sought, repeated);
     let mut latest = env.latest_snapshot(
@@ -231,9 +239,9 @@ fn look<E: Environment>(
     let begins = known.binding.is_none() && remembered.wrote.is_none();
     let demands = begins && !may_rest_on(env, object, sought, connection, &latest);
     if demands {
-        remembered.wrote = Some(env.state().list_wanted(&uid, env.tick()));
+        remembered.wrote = Some(env.state().list_wanted(uid, env.tick()));
     }
-    if env.state().awaiting(&uid, awaiting) || demands {
+    if env.state().awaiting(uid, awaiting) || demands {
         latest = env.latest_snapshot(object, connection, filter.interest(&remembered, awaiting));
     }
     access::tell_of_list(
@@ -253,7 +261,7 @@ fn look<E: Environment>(
         reliable_until,
     );
     if remembered.is_answered() && latest.since(remembered.wrote_at()).is_some() {
-        env.state().answer_outdated(&uid);
+        env.state().answer_outdated(uid);
     }
     relevant
 }
@@ -262,7 +270,7 @@ fn look<E: Environment>(
 /// before.
 fn may_rest_on<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
     known: &ComputeIdentity,
     connection: &Connection<E::Client>,
     latest: &LatestSnapshot,
@@ -277,7 +285,7 @@ fn may_rest_on<E: Environment>(
 }
 
 fn is_awaiting(
-    object: &Compute,
+    object: &Known<Compute>,
     known: &ComputeIdentity,
     remembered: &ResourceState,
     latest: &LatestSnapshot,

@@ -3,7 +3,7 @@
 use kube::runtime::reflector::ObjectRef;
 
 use super::Environment;
-use crate::api::Compute;
+use crate::api::{Compute, Known};
 use crate::controller::object::{AccountName, Managed, uid};
 use crate::controller::state::AccountEntry;
 use crate::decide::{AccountView, Memory, Meta, Observed};
@@ -23,7 +23,7 @@ pub fn observed<K: Managed, T, E: Environment>(
     account: AccountView,
     facts: T,
 ) -> Observed<T> {
-    let uid = uid(object);
+    let uid = uid(object).clone();
     let settings = env.settings();
     Observed {
         meta,
@@ -47,7 +47,7 @@ pub struct Effects<P> {
     /// The object shows the result of its create, so its reservation ends.
     pub ends_reservation: bool,
     pub requeue_accounts: Vec<AccountName>,
-    pub requeue_compute: Option<ObjectRef<Compute>>,
+    pub requeue_compute: Option<ObjectRef<Known<Compute>>>,
 }
 
 impl<P> Default for Effects<P> {

@@ -9,7 +9,7 @@ use kube::core::object::HasStatus;
 use kube::runtime::reflector::ObjectRef;
 
 use super::{Environment, Observation, StepError};
-use crate::api::{AccountKind, AccountRef, Compute, Connection};
+use crate::api::{AccountKind, AccountRef, Compute, Connection, Known};
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed, uid};
 use crate::decide::seal::InvalidAnnotation;
@@ -72,7 +72,7 @@ pub trait Kind: Send + Sync + Sized + 'static {
 
     /// From now on only snapshots that begin after this call count.
     fn invalidate<E: Environment>(env: &E, object: &Self::Object) {
-        env.state().invalidate(&uid(object), env.tick());
+        env.state().invalidate(uid(object), env.tick());
     }
 
     /// The account, the project and the Secrets that an object names.
@@ -86,7 +86,7 @@ pub trait Kind: Send + Sync + Sized + 'static {
     }
 
     /// True if an object would adopt this Compute if no other object controls it.
-    fn selects(_object: &Self::Object, _compute: &Compute) -> bool {
+    fn selects(_object: &Self::Object, _compute: &Known<Compute>) -> bool {
         false
     }
 

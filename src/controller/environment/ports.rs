@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kube::runtime::reflector::ObjectRef;
 
 use super::kind::Kind;
-use crate::api::{Compute, ProjectKey};
+use crate::api::{Compute, Known, ProjectKey};
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed};
 use crate::controller::state::Connection;
@@ -34,17 +34,17 @@ pub trait Lists<P> {
     /// Compute.
     fn latest_snapshot(
         &self,
-        object: &Compute,
+        object: &Known<Compute>,
         connection: &Connection<P>,
         interest: ComputeInterest,
     ) -> LatestSnapshot;
     /// Stops observing the project for this Compute.
-    fn stop_observing(&self, object: &Compute);
+    fn stop_observing(&self, object: &Known<Compute>);
     /// The latest list of the keys of the account's organization; all its ProjectKeys share it. A
     /// change that matches `interest` wakes the ProjectKey.
     fn latest_keys(
         &self,
-        object: &ProjectKey,
+        object: &Known<ProjectKey>,
         connection: &Connection<P>,
         interest: KeyInterest,
     ) -> LatestKeys;
@@ -52,7 +52,7 @@ pub trait Lists<P> {
     /// failed.
     fn read_keys(
         &self,
-        object: &ProjectKey,
+        object: &Known<ProjectKey>,
         connection: &Connection<P>,
         interest: KeyInterest,
     ) -> impl Future<Output = LatestKeys> + Send;
@@ -66,7 +66,7 @@ pub trait Lists<P> {
         None
     }
     /// Stops reading the organization's keys for this ProjectKey.
-    fn stop_listing(&self, object: &ProjectKey);
+    fn stop_listing(&self, object: &Known<ProjectKey>);
 }
 
 #[derive(Clone, Debug, Default)]

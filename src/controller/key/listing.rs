@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::api::ProjectKey;
+use crate::api::{Known, ProjectKey};
 use crate::controller::access::{self, Access};
 use crate::controller::environment::Environment;
 use crate::controller::object::AccountName;
@@ -43,7 +43,7 @@ pub(super) struct RelevantKeys {
 /// The latest list of the organization's keys, if the account can be used.
 pub(super) fn look<E: Environment>(
     env: &E,
-    object: &ProjectKey,
+    object: &Known<ProjectKey>,
     known: &ProjectKeyIdentity,
     access: &Access<E::Client>,
 ) -> Listed {
@@ -73,7 +73,7 @@ pub(super) fn look<E: Environment>(
 
 /// The recorded keys, and those that the resource may have created in addition.
 pub(super) fn interest(
-    object: &ProjectKey,
+    object: &Known<ProjectKey>,
     known: &ProjectKeyIdentity,
     cluster: &ClusterId,
 ) -> KeyInterest {

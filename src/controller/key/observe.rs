@@ -5,7 +5,7 @@ use kube::{Resource, ResourceExt};
 
 use super::listing::{Listed, RelevantKeys};
 use super::{ProjectKeys, in_use, listing, secret};
-use crate::api::ProjectKey;
+use crate::api::{Known, ProjectKey};
 use crate::cluster::{Owner, SecretState, owned_by, secrets};
 use crate::controller::access;
 use crate::controller::environment::{
@@ -15,7 +15,7 @@ use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed, Rank, meta_observed, rank, uid};
 use crate::controller::state::UnsavedKey;
 use crate::decide::account::are_many;
-use crate::decide::identity::{self, KeyRecords, ProjectKeyIdentity};
+use crate::decide::identity::{KeyRecords, ProjectKeyIdentity};
 use crate::decide::key::{self, KeyFacts, KeyListing, KeySecretView, Probe};
 use crate::decide::names;
 use crate::decide::released::is_released;
@@ -30,19 +30,17 @@ struct Rival {
 
 pub(super) async fn observe<E: Environment>(
     env: &E,
-    object: &ProjectKey,
+    object: &Known<ProjectKey>,
     now: Timestamp,
 ) -> Result<Observation<KeyFacts, E::Client>, kube::Error> {
     let settings = env.settings();
-    let record = identity::of_key(object);
-    let state = match Owner::of(object) {
-        Some(owner) => secrets::state(env.cluster(), &owner, &object.spec.secret.name).await?,
-        None => SecretState::Absent,
-    };
-    let recorded = record.clone().unwrap_or_default().known();
+    let identity = object.identity();
+    let owner = Owner::of(object);
+    let state = secrets::state(env.cluster(), &owner, &object.spec.secret.name).await?;
+    let recorded = identity.clone().unwrap_or_default();
     let access = access::of(env, object);
     let listed = listing::look(env, object, &recorded, &access);
-    let remembered = env.state().resource(&uid(object));
+    let remembered = env.state().resource(uid(object));
     let RelevantKeys {
         listing,
         listed: shown,
@@ -51,11 +49,11 @@ pub(super) async fn observe<E: Environment>(
     } = listed.relevant((&remembered.key, remembered.wrote_at()), now);
     let base_url = access::base_url(env, object);
     let (secret, secret_deleting) = secret_view(object, &state, &recorded.records, &base_url);
-    let meta = meta_observed(object, record.as_ref());
+    let meta = meta_observed(object);
     let facts = KeyFacts {
         created: created(object).unwrap_or(now),
-        is_wish: record.as_ref().is_ok_and(|record| record.wish.is_some()),
-        identity: record.map(|it| it.known().with_platforms(|url| settings.platforms.of(url))),
+        is_wish: object.record().is_ok_and(|record| record.wish.is_some()),
+        identity: identity.map(|it| it.with_platforms(|url| settings.platforms.of(url))),
         platform: access.connection.map(|it| settings.platform(&it)),
         project_gone: access.project_gone,
         accounts: in_use::accounts(env, &state),
@@ -87,20 +85,24 @@ pub(super) async fn observe<E: Environment>(
     Ok(Observation { observed, effects })
 }
 
-fn created(object: &ProjectKey) -> Option<Timestamp> {
+fn created(object: &Known<ProjectKey>) -> Option<Timestamp> {
     let created = object.meta().creation_timestamp.as_ref()?;
     Some(created.0)
 }
 
 /// True if the account reports another number of keys than the list shows.
-fn has_news_for_account<E: Environment>(env: &E, object: &ProjectKey, listed: &Listed) -> bool {
+fn has_news_for_account<E: Environment>(
+    env: &E,
+    object: &Known<ProjectKey>,
+    listed: &Listed,
+) -> bool {
     let name = AccountName::of(&object.spec.account_ref, object);
     let reported = env.state().account(&name).map(|entry| entry.many_keys);
     let many = listed.count().map(are_many);
     many.is_some() && reported.is_some() && many != reported
 }
 
-fn rivals<E: Environment>(env: &E, object: &ProjectKey) -> Vec<Rival> {
+fn rivals<E: Environment>(env: &E, object: &Known<ProjectKey>) -> Vec<Rival> {
     let mut search = Search {
         env,
         object,
@@ -112,17 +114,17 @@ fn rivals<E: Environment>(env: &E, object: &ProjectKey) -> Vec<Rival> {
 
 struct Search<'a, E> {
     env: &'a E,
-    object: &'a ProjectKey,
+    object: &'a Known<ProjectKey>,
     found: Vec<Rival>,
 }
 
 impl<E: Environment> KindVisitor for Search<'_, E> {
     fn visit<K: Kind>(&mut self) {
         let object = self.object;
-        let namespace = object.namespace().unwrap_or_default();
+        let namespace = object.namespace();
         let writes_the_same = |other: &K::Object| {
             K::relations(other).written_secret == Some(object.spec.secret.name.as_str())
-                && other.meta().namespace.as_ref() == Some(&namespace)
+                && other.meta().namespace.as_deref() == Some(namespace)
                 && uid(other) != uid(object)
                 && !is_released(other.meta())
         };
@@ -133,7 +135,7 @@ impl<E: Environment> KindVisitor for Search<'_, E> {
         };
         let others = self
             .env
-            .objects_by::<K>(&Key::secret(&namespace, &object.spec.secret.name));
+            .objects_by::<K>(&Key::secret(namespace, &object.spec.secret.name));
         self.found.extend(
             others
                 .iter()
@@ -145,7 +147,7 @@ impl<E: Environment> KindVisitor for Search<'_, E> {
 
 /// The Secret as it was read, and whether it is being deleted.
 fn secret_view(
-    object: &ProjectKey,
+    object: &Known<ProjectKey>,
     state: &SecretState,
     records: &KeyRecords,
     base_url: &str,
@@ -187,7 +189,7 @@ fn unsaved_probe(unsaved: Option<&UnsavedKey>) -> Probe {
 }
 
 /// A resource that names the same Secret and is older, or owns that Secret.
-fn rival(object: &ProjectKey, rivals: &[Rival], secret: &KeySecretView) -> Option<String> {
+fn rival(object: &Known<ProjectKey>, rivals: &[Rival], secret: &KeySecretView) -> Option<String> {
     let has_it =
         |rival: &Rival| *secret == KeySecretView::Foreign(owned_by(&rival.kind, &rival.name));
     let first = rivals

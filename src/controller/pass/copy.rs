@@ -48,7 +48,7 @@ impl Copy {
         let Some(text) = meta.record.clone() else {
             return Ok(Self::UP_TO_DATE);
         };
-        let memory = env.state().resource(&uid(object)).memory;
+        let memory = env.state().resource(uid(object)).memory;
         let refused = memory
             .failures()
             .find(|(action, _)| *action == Action::CopyRecord);
@@ -115,14 +115,14 @@ impl Copy {
                     object.meta().generation.unwrap_or_default(),
                 );
                 env.state()
-                    .step_failed(&uid, (Action::CopyRecord, failure), generation, env.now());
+                    .step_failed(uid, (Action::CopyRecord, failure), generation, env.now());
                 return Ok(Wake::At(env.now()));
             }
             other => other?,
         };
-        env.state().wrote_version(&uid, resource_version(&written));
-        env.state().repaired(&uid, repair, env.now());
-        env.state().action_succeeded(&uid, Action::CopyRecord);
+        env.state().wrote_version(uid, resource_version(&written));
+        env.state().repaired(uid, repair, env.now());
+        env.state().action_succeeded(uid, Action::CopyRecord);
         Ok(Wake::OnChange)
     }
 }

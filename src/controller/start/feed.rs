@@ -208,14 +208,13 @@ impl<K: Kind> Reader<K> {
     fn newer(&self, listed: &K::Object) -> Option<Arc<K::Object>> {
         let known = self.store.get(&ObjectRef::from_obj(listed))?;
         let is_newer = resource_version(known.as_ref()) > resource_version(listed);
-        let record = |object: &K::Object| object.status().and_then(Status::record).cloned();
-        let lacks_record = || record(listed).is_none() && record(known.as_ref()).is_some();
-        (uid(known.as_ref()) == uid(listed) && (is_newer || lacks_record())).then_some(known)
+        let lacks_record = listed.recorded_text().is_none() && known.recorded_text().is_some();
+        (uid(known.as_ref()) == uid(listed) && (is_newer || lacks_record)).then_some(known)
     }
 
     /// The objects that the store lacked in this version before a list.
     fn changed_since(&self, before: &[Arc<K::Object>]) -> Vec<Arc<K::Object>> {
-        let version = |object: &K::Object| (uid(object), resource_version(object));
+        let version = |object: &K::Object| (uid(object).clone(), resource_version(object));
         let before: HashSet<_> = before.iter().map(|object| version(object)).collect();
         let mut now = self.store.state();
         now.retain(|object| !before.contains(&version(object)));
@@ -330,9 +329,9 @@ impl<K: Kind> Reader<K> {
     fn tell(&self, env: &Arc<Live>, news: News<K>) {
         for object in news.newer {
             env.state().went_back(
-                &uid(object.as_ref()),
+                uid(object.as_ref()),
                 resource_version(object.as_ref()),
-                object.status().and_then(Status::record).cloned(),
+                object.recorded_text().map(str::to_owned),
             );
         }
         // kube-runtime asks for a pass over each listed object while the store still has the
@@ -382,7 +381,7 @@ impl<K: Kind> Reader<K> {
                 .is_none()
             {
                 let uid = meta.uid.as_deref().unwrap_or_default();
-                env.state().forget(uid);
+                env.state().forget(&uid.into());
             }
             wake::all_in::<Live>(env.as_ref(), meta.namespace.as_deref());
         }

@@ -246,7 +246,7 @@ mod tests {
         let spec = json!({
             "accountRef": {"kind": "ClusterAccount", "name": account}, "projectID": "p", "branchID": "br-1", "type": "ReadOnly",
         });
-        let compute = json!({"metadata": {"name": "orders", "namespace": namespace}, "spec": spec});
+        let compute = json!({"metadata": {"name": "orders", "namespace": namespace, "uid": "uid"}, "spec": spec});
         super::owner::<Computes>(&serde_json::from_value(compute).unwrap())
     }
 

@@ -67,7 +67,7 @@ pub(super) fn in_use() -> AccountObserved {
             has_finalizer: true,
             ..Meta::default()
         },
-        uid: "uid-1".to_owned(),
+        uid: "uid-1".into(),
         account: AccountView::NotNeeded,
         memory: Memory::default(),
         limits: Limits::default(),

@@ -156,7 +156,7 @@ impl GivenKey {
                 has_finalizer: true,
                 ..Meta::default()
             },
-            uid: UID.to_owned(),
+            uid: UID.into(),
             account: AccountView::Usable {
                 organization: Some("org-1".to_owned()),
             },

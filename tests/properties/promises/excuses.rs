@@ -1,6 +1,6 @@
 //! The loose ends of a run: late and repeated creates, and decisions that users have to make.
 
-use dbplane::api::{Compute, Condition};
+use dbplane::api::{Compute, Condition, Known};
 use dbplane::controller::object::Managed;
 use dbplane_simulator::world::Profile;
 use kube::ResourceExt;
@@ -30,7 +30,7 @@ impl Run<'_> {
 
     /// True if a create without a mark was repeated, and a condition asks the user about a compute
     /// that it has made: as the branch's primary, or as one of several.
-    pub(super) fn asks_about_a_repeated_create(&self, object: &Compute) -> bool {
+    pub(super) fn asks_about_a_repeated_create(&self, object: &Known<Compute>) -> bool {
         let (simulation, name) = (self.simulation.lock(), object.name_any());
         let mut repeated = simulation
             .ledger
@@ -117,7 +117,7 @@ impl Run<'_> {
     }
 
     /// True if the evidence is ambiguous, so that a user has to decide.
-    pub(super) fn person_asked(&self, object: &Compute, reason: &str) -> bool {
+    pub(super) fn person_asked(&self, object: &Known<Compute>, reason: &str) -> bool {
         let branch: u8 = object
             .spec
             .branch_id

@@ -21,7 +21,7 @@ impl<E: Environment> Work<'_, E> {
             .await;
         let exists = answer.map_err(failed(Action::Ask))?;
         self.env.state().compute_asked(
-            &uid(self.object),
+            uid(self.object),
             ExistenceAnswer {
                 at: self.env.now(),
                 exists,
@@ -49,7 +49,7 @@ impl<E: Environment> Work<'_, E> {
         };
         self.env
             .state()
-            .operations_asked(&uid(self.object), listed.as_deref(), self.env.now());
+            .operations_asked(uid(self.object), listed.as_deref(), self.env.now());
         Ok(())
     }
 }

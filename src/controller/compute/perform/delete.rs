@@ -23,7 +23,7 @@ impl<E: Environment> Work<'_, E> {
         if answer.as_ref().map_or_else(Fault::is_missing, |()| true) {
             self.env
                 .state()
-                .compute_deleted(&uid(self.object), id, self.env.now());
+                .compute_deleted(uid(self.object), id, self.env.now());
         }
         let answer = answer.or_else(|fault| {
             if matches!(fault, Fault::NotFound { .. }) {
@@ -57,7 +57,7 @@ impl<E: Environment> Work<'_, E> {
             "Deleted compute {id}, which a create of this resource had made besides, and nobody used."
         );
         let deleted = self.delete(id, evidence).await;
-        self.env.state().gave_up(&uid(self.object));
+        self.env.state().gave_up(uid(self.object));
         deleted
     }
 }

@@ -7,7 +7,7 @@ fn connection(number: u64) -> Arc<Connection<RateLimited>> {
     let access: PlatformAccess =
         serde_json::from_value(serde_json::json!({"baseURL": "https://platform.example/api/v2"}))
             .unwrap();
-    let to = Access {
+    let to = ConnectOptions {
         endpoint: Endpoint {
             base_url: access.base_url.clone(),
             ..Endpoint::default()
