@@ -191,7 +191,7 @@ fn a_record_that_a_list_lacks_is_written_again_once_storage_was_put_back() {
         None,
         "the list may be late"
     );
-    state.version_seen(&"one".into(), Some(10), Some(&"bound".to_owned()));
+    state.version_seen(&"one".into(), Some(10), Some("bound"));
     state.storage_put_back();
     assert_eq!(state.lost_record(&"one".into()), None, "the list was late");
     goes_back(&"one".into());
