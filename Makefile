@@ -53,7 +53,7 @@ test: ## every test, including those that need a cluster
 	@tests/ecosystem/status/build
 	$(step) '2 of 3' 'the tests: about 5 min the first time (2 min after the demo), then seconds'
 	@cargo test --locked --workspace --no-run
-	$(step) '3 of 3' 'running them: about 27 min'
+	$(step) '3 of 3' 'running them: about 19 min'
 	@tests/run
 
 # Those that are left out are about ClusterAccounts, several namespaces, the end of a namespace (its Roles go with it), or start the operator by themselves.

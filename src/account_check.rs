@@ -205,8 +205,10 @@ fn limits(answers: &[ReadAnswer]) -> Vec<String> {
 
 /// True for numbers as rate limits have them, so that no other text is repeated.
 fn is_limit(text: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_digit() || b" ,;=.w".contains(&byte);
-    text.len() <= 40 && text.bytes().all(allowed)
+    text.len() <= 40
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || b" ,;=.w".contains(&byte))
 }
 
 fn offers(computes: &[Compute]) -> Vec<String> {

@@ -13,6 +13,7 @@
 mod account;
 mod common;
 mod compute;
+mod known;
 mod project_key;
 mod read_replica_set;
 mod rules;
@@ -32,6 +33,7 @@ pub use compute::{
     PoolerMode, RestartStatus, ScaleToZero, Schedule, ScheduleStatus, ScheduledDisruption,
     ServiceBinding, Size, WaitingChanges, Window,
 };
+pub use known::{ApiObject, Incomplete, Known, Parsed, Uid, is_namespaced};
 pub use project_key::{
     KeyDeletion, KeyRecord, KeySecret, OnRevoked, ProjectKey, ProjectKeySpec, ProjectKeyStatus,
     RevokePrevious, Rotation,

@@ -16,14 +16,17 @@ pub mod cron;
 pub mod declare;
 mod disruption;
 pub mod drift;
+mod gates;
 pub mod identity;
 pub mod kept;
 pub mod key;
 pub mod memory;
 pub mod names;
+mod observed;
 pub mod operations;
 pub mod put_back;
 mod reason;
+mod recorded;
 pub mod refuser;
 pub mod released;
 pub mod replica_set;
@@ -40,7 +43,9 @@ pub use attention::Attention;
 pub use brake::Brake;
 pub use conditions::{Health, Report, Sync};
 pub use memory::{Action, Memory};
+pub use observed::Observed;
 pub use reason::Reason;
+pub use recorded::{Recorded, record_of};
 use seal::ObjectKey;
 
 /// The next step, the report, and the time of the next decision.
@@ -218,6 +223,8 @@ pub enum AccountView {
         organization: Option<String>,
     },
     Pending,
+    /// The kind of the resource uses no account.
+    NotNeeded,
     Missing {
         name: String,
     },
@@ -245,7 +252,7 @@ impl AccountView {
     /// Why the account cannot be used; `None` if it can.
     pub fn obstacle(&self) -> Option<Health> {
         match self {
-            Self::Usable { .. } | Self::Pending => None,
+            Self::Usable { .. } | Self::Pending | Self::NotNeeded => None,
             Self::Missing { name } => Some(Health::Stalled(
                 Reason::AccountNotFound,
                 format!("{name} does not exist. Create it, or correct spec.accountRef."),

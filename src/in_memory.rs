@@ -13,5 +13,5 @@ pub use cluster::{CONFLICT, InMemoryCluster, NOT_FOUND};
 pub use objects::ObjectsByName;
 pub use port::{Carrier, Port, refused};
 pub use print::{Print, hash};
-pub use request::{Request, Resource, Response, Target, full_name};
+pub use request::{Request, RequestTarget, Resource, Response, full_name};
 pub use stored::{Stored, kind, kind_named};

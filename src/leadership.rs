@@ -50,14 +50,15 @@ impl Leadership {
 
     /// Waits while the lease may still be renewed. Passes that end do not wait.
     pub async fn resumed(&self) {
-        let is_lost = || {
-            self.0
-                .as_ref()
-                .is_some_and(|until| until.load(Ordering::SeqCst) == LOST)
-        };
-        while self.is_suspended() && !is_lost() {
+        while self.is_suspended() && !self.is_lost() {
             sleep(LOOK).await;
         }
+    }
+
+    fn is_lost(&self) -> bool {
+        self.0
+            .as_ref()
+            .is_some_and(|until| until.load(Ordering::SeqCst) == LOST)
     }
 
     /// True for a process that has led and does not lead at present: it may still renew its lease, or

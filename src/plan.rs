@@ -26,7 +26,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::ResourceExt;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
@@ -36,15 +35,15 @@ pub use live::{ListError, ListOptions, ListedResources, list};
 pub use manifests::is_namespaced;
 pub use outside::{Network, Outside};
 pub use steps::{
-    Cost, Counts, FieldChange, ManifestChange, Plan, Planned, PlannedCondition, PlannedWait, Step,
-    Units,
+    Cost, Counts, FieldChange, ManifestChange, Plan, Planned, PlannedCondition, PlannedStep,
+    PlannedWait, Units,
 };
 
 use self::cluster::PlanCluster;
 use self::credentials::{AccountCredentials, ClusterCredential};
 use self::environment::Planner;
 use self::trail::StepTrail;
-use crate::api::{Account, ClusterAccount, ObjectMeta, ProjectKey};
+use crate::api::{Account, ClusterAccount, Known, ObjectMeta, ProjectKey};
 use crate::controller::account::{AnyAccount, CredentialRef};
 use crate::controller::environment::PassSettings;
 use crate::controller::object::AccountName;
@@ -188,10 +187,10 @@ pub async fn make(beginning: Beginning, outside: Arc<dyn Outside>) -> Result<Pla
 fn accounts_in_cluster(cluster: &PlanCluster) -> BTreeMap<AccountName, ClusterCredential> {
     let mut accounts = BTreeMap::new();
     let objects = cluster.stored();
-    for account in objects.all::<Account>() {
+    for account in objects.all::<Known<Account>>() {
         accounts.insert(account.account_name(), credential_of(account.as_ref()));
     }
-    for account in objects.all::<ClusterAccount>() {
+    for account in objects.all::<Known<ClusterAccount>>() {
         accounts.insert(account.account_name(), credential_of(account.as_ref()));
     }
     accounts
@@ -208,18 +207,18 @@ fn credential_of<A: AnyAccount>(account: &A) -> ClusterCredential {
 /// key, so it is read.
 fn give(given: &GivenKey, cluster: &mut PlanCluster) {
     let objects = cluster.stored();
-    let keys = objects.all::<ProjectKey>();
-    let of_keys: BTreeSet<String> = keys
+    let of_keys: BTreeSet<String> = objects
+        .all::<Known<ProjectKey>>()
         .iter()
-        .map(|key| full_name(key.namespace().as_deref(), &key.spec.secret.name))
+        .map(|key| full_name(Some(key.namespace()), &key.spec.secret.name))
         .collect();
     let mut credentials = Vec::new();
-    for account in objects.all::<Account>() {
+    for account in objects.all::<Known<Account>>() {
         if given.is_for(account.access()) {
             credentials.push(account.credential());
         }
     }
-    for account in objects.all::<ClusterAccount>() {
+    for account in objects.all::<Known<ClusterAccount>>() {
         if given.is_for(account.access()) {
             credentials.push(account.credential());
         }

@@ -16,18 +16,20 @@ mod room;
 mod turns;
 
 pub use budget::{Budget, BudgetFigures, Jitter, Priority, WaitFigures};
-pub use connect::{Access, Connect, ConnectError, Endpoint, OverHttp, PlatformAlias, Platforms};
+pub use connect::{
+    Connect, ConnectError, ConnectOptions, Endpoint, OverHttp, PlatformAlias, Platforms,
+};
 pub use http::{
     Clients, HttpOptions, HttpPlatform, ReadAnswer, ReadsOnly, Transport, Unanswered, client_error,
     replace_runs, without_tokens,
 };
 pub use observer::{
-    ComputeFilter, ComputeInterest, Computes, Interest, KeyFilter, KeyInterest, KeyList, Keys,
-    Latest, LatestKeys, LatestSnapshot, ListName, Listing, Observers, Reading, Snapshot, Source,
-    Subscriber, Tick, Ticks,
+    ComputeFilter, ComputeInterest, Interest, KeyFilter, KeyInterest, KeyList, Keys, Latest,
+    LatestKeys, LatestSnapshot, ListName, Listing, Observers, ProjectComputes, Reading, Snapshot,
+    Source, Subscriber, Tick, Ticks,
 };
 pub use organizations::Organizations;
-pub use port::{Answer, Platform, PlatformClient};
+pub use port::{ChangeAnswer, Platform, PlatformClient};
 pub use rate::Rate;
 pub use rate_limited::{Admitted, Meter, NoMeter, RateLimited};
 pub use reach::{PlatformPattern, Reach};

@@ -39,13 +39,16 @@ pub fn line(text: &str, longest: usize) -> Cow<'_, str> {
 
 /// `text` without hidden characters, except line breaks and tabs.
 pub fn lines(text: &str) -> Cow<'_, str> {
-    let stays = |c: char| !is_hidden(c) || matches!(c, '\n' | '\t');
     if text.chars().all(stays) {
         return Cow::Borrowed(text);
     }
     text.chars()
         .map(|c| if stays(c) { c } else { visible(c) })
         .collect()
+}
+
+fn stays(c: char) -> bool {
+    !is_hidden(c) || matches!(c, '\n' | '\t')
 }
 
 /// The same for every text in a document.

@@ -166,27 +166,16 @@ impl Checker {
     }
 
     fn kind_of(&self, manifest: &Value) -> Result<&KindSchema, ManifestProblem> {
-        let text = |field: &str| {
-            manifest
-                .get(field)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
-        let (api_version, kind) = (text("apiVersion"), text("kind"));
-        let problem = |path: &str, message| ManifestProblem {
-            path: path.to_owned(),
-            message,
-            help: None,
-            check: Check::Kind,
-        };
-        match self.kinds.iter().find(|known| known.kind == kind) {
-            Some(known) if known.api_version == api_version => Ok(known),
+        let api_version = manifest["apiVersion"].as_str().unwrap_or_default();
+        let kind = manifest["kind"].as_str().unwrap_or_default();
+        let (path, message) = match self.kinds.iter().find(|known| known.kind == kind) {
+            Some(known) if known.api_version == api_version => return Ok(known),
             Some(known) => {
                 let message = format!(
                     "{api_version:?} is not a version of {kind}; write {}",
                     known.api_version
                 );
-                Err(problem("apiVersion", message))
+                ("apiVersion", message)
             }
             None => {
                 let known: Vec<&str> = self.kinds.iter().map(|known| known.kind.as_str()).collect();
@@ -194,9 +183,15 @@ impl Checker {
                     "{kind:?} is not a kind of dbplane; it has {}",
                     known.join(", ")
                 );
-                Err(problem("kind", message))
+                ("kind", message)
             }
-        }
+        };
+        Err(ManifestProblem {
+            path: path.to_owned(),
+            message,
+            help: None,
+            check: Check::Kind,
+        })
     }
 }
 

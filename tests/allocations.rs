@@ -7,9 +7,9 @@
     reason = "the lints know #[test] functions, not what they call"
 )]
 
-use dbplane::api::Compute;
+use dbplane::api::{Compute, Known};
 use dbplane::decide::compute::subjects;
-use dbplane::decide::identity::{Binding, ComputeIdentity, Origin, of_compute, written};
+use dbplane::decide::identity::{Binding, ComputeIdentity, Origin, written};
 use dbplane::decide::names::{FINALIZER, RECORD};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -42,6 +42,20 @@ fn stored(number: usize) -> Vec<u8> {
         .insert(RECORD.to_owned(), record.clone());
     compute.status = Some(serde_json::from_value(status(number, record)).unwrap());
     serde_json::to_vec(&compute).unwrap()
+}
+
+/// A Compute whose annotation has many small entries.
+fn forged(number: usize) -> Known<Compute> {
+    let mut compute: Compute = serde_json::from_value(declared(number)).unwrap();
+    let create = json!({"at": "2026-01-01T00:00:00Z", "branch": ""});
+    let identity = json!({"unanswered": vec![create; 100]});
+    let record = written(&identity, &compute.metadata);
+    compute
+        .metadata
+        .annotations
+        .get_or_insert_default()
+        .insert(RECORD.to_owned(), record);
+    Known::new(compute).unwrap()
 }
 
 fn declared(number: usize) -> Value {
@@ -108,18 +122,30 @@ fn the_memory_of_a_compute_is_bounded() {
             .map(|text| serde_json::from_slice(text).unwrap())
             .collect()
     };
-    let (blocks, bytes, computes): (_, _, Vec<Compute>) = taken(read);
-    let (of_a_record, ..) = taken(|| {
+    let (blocks, bytes, computes): (_, _, Vec<Known<Compute>>) = taken(read);
+    let (of_a_record, record_bytes, ()) = taken(|| {
         computes
             .iter()
-            .for_each(|compute| drop(of_compute(compute).unwrap()))
+            .for_each(|compute| assert!(compute.record().is_ok()))
+    });
+    let forged: Vec<Known<Compute>> = (0..COUNT).map(forged).collect();
+    let (_, forged_bytes, ()) = taken(|| {
+        forged
+            .iter()
+            .for_each(|compute| assert!(compute.record().is_ok_and(|record| record.wish.is_some())))
     });
     let (of_claims, ..) = taken(|| computes.iter().for_each(|compute| drop(subjects(compute))));
     let rows = [
-        ("bytes that a Compute takes", bytes as u64, 3300),
-        ("blocks to read it", blocks, 34),
+        ("bytes that a Compute takes", bytes as u64, 3308),
+        (
+            "bytes that its parsed record takes",
+            record_bytes as u64,
+            770,
+        ),
+        ("bytes that a forged record takes", forged_bytes as u64, 0),
+        ("blocks to read it", blocks, 35),
         ("blocks to read its record", of_a_record, 21),
-        ("blocks to know what it claims", of_claims, 26),
+        ("blocks to know what it claims", of_claims, 7),
     ];
     let wrong: Vec<_> = rows
         .iter()

@@ -34,7 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("clock", &[]),
-    ("cluster", &["clock", "decide", "leadership", "text"]),
+    ("cluster", &["api", "clock", "decide", "leadership", "text"]),
     ("config", &["decide", "platform"]),
     (
         "controller",

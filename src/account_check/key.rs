@@ -40,15 +40,15 @@ impl KeyReads<'_> {
     /// A personal key can access an organization's projects only in requests that name it. Other
     /// kinds need no name.
     pub fn kind(&self) -> KeyKind {
-        let refused =
-            |fault: &Fault| fault.is_refusal() && !matches!(fault, Fault::Unauthorized { .. });
         match (self.named, self.unnamed) {
             (Ok(named), Some(Ok(unnamed))) => self.kind_by_lists(&ids(named), &ids(unnamed)),
-            (Ok(named), Some(Err(fault))) if refused(fault) && named.count() > 0 => {
+            (Ok(named), Some(Err(fault))) if is_request_refused(fault) && named.count() > 0 => {
                 KeyKind::Personal
             }
             // On some platforms only project-scoped keys cannot list projects.
-            (Err(fault), _) if refused(fault) && self.reads_computes => KeyKind::ProjectScoped,
+            (Err(fault), _) if is_request_refused(fault) && self.reads_computes => {
+                KeyKind::ProjectScoped
+            }
             _ => KeyKind::Unknown,
         }
     }
@@ -106,6 +106,11 @@ impl KeyReads<'_> {
             format!("ProjectKeys: {keys}"),
         ]
     }
+}
+
+/// True if the platform accepts the key and refuses the request.
+fn is_request_refused(fault: &Fault) -> bool {
+    fault.is_refusal() && !matches!(fault, Fault::Unauthorized { .. })
 }
 
 fn ids(projects: &Listed<Project>) -> BTreeSet<&str> {

@@ -4,25 +4,28 @@ use crate::domain::{COMPUTE_SIZES, Compute, ComputeUnits};
 
 /// The number of computes with an unlisted size.
 pub fn differences(computes: &[Compute]) -> Vec<String> {
-    let is_listed = |size: &ComputeUnits| {
-        COMPUTE_SIZES
-            .iter()
-            .any(|listed| ComputeUnits::new(*listed) == Some(*size))
-    };
-    let limits = |compute: &Compute| {
-        [compute.settings.min, compute.settings.max]
-            .into_iter()
-            .flatten()
-    };
     let unlisted = computes
         .iter()
-        .filter(|compute| !limits(compute).all(|size| is_listed(&size)))
+        .filter(|compute| has_unlisted_size(compute))
         .count();
-    let text = || {
-        format!(
-            "{unlisted} of {} computes have a size that is not listed",
-            computes.len()
-        )
-    };
-    (unlisted > 0).then(text).into_iter().collect()
+    if unlisted == 0 {
+        return Vec::new();
+    }
+    let of = computes.len();
+    vec![format!(
+        "{unlisted} of {of} computes have a size that is not listed"
+    )]
+}
+
+fn has_unlisted_size(compute: &Compute) -> bool {
+    [compute.settings.min, compute.settings.max]
+        .into_iter()
+        .flatten()
+        .any(|size| !is_listed(size))
+}
+
+fn is_listed(size: ComputeUnits) -> bool {
+    COMPUTE_SIZES
+        .iter()
+        .any(|listed| ComputeUnits::new(*listed) == Some(size))
 }

@@ -224,13 +224,6 @@ pub(super) fn duration(least: &str, most: &str) -> Rule {
 /// The duration `shorter` of `self` is shorter than `longer`, if both are set. Malformed values are
 /// left to their own rule.
 pub(super) fn shorter_than(shorter: &str, longer: &str) -> Rule {
-    let malformed = |field: &str| {
-        let subject = format!("self.{field}");
-        format!(
-            "!has({subject}) || {subject} == '' || !{}",
-            matches(&subject, DURATION)
-        )
-    };
     rule(
         format!(
             "{} || {} || duration(self.{shorter}) < duration(self.{longer})",
@@ -240,6 +233,14 @@ pub(super) fn shorter_than(shorter: &str, longer: &str) -> Rule {
         &format!("make {shorter} shorter than {longer}"),
     )
     .field_path(format!(".{shorter}"))
+}
+
+fn malformed(field: &str) -> String {
+    let subject = format!("self.{field}");
+    format!(
+        "!has({subject}) || {subject} == '' || !{}",
+        matches(&subject, DURATION)
+    )
 }
 
 /// `self` is an absolute URL. Forbidden parts and the required end have their own rules with their
@@ -273,31 +274,20 @@ pub(super) fn base_url_version() -> Rule {
 
 /// `self` is a cron expression of five fields as for CronJob, or with L, W, # or 7 for Sunday.
 pub(super) fn cron() -> Rule {
-    let list = |item: String| format!("{item}(,{item})*");
-    let range = |value: &str| format!("{value}(-{value})?");
-    let steps = |ranges: &str, step: &str| format!(r"((\*|{ranges})(/{step})?)");
     let day = "(0?[1-9]|[12][0-9]|3[01])";
     let month = "(0?[1-9]|1[0-2])";
-    // A range has two numbers or two names: no rule could check if FRI-2 runs backwards.
-    let named = |number: &str, names: &[&str]| {
-        format!(
-            "{}|{}",
-            range(number),
-            range(&format!("(?i:{})", names.join("|")))
-        )
-    };
     let weekday = format!("([0-7]|(?i:{}))", WEEKDAYS.join("|"));
     let fields = [
-        list(steps(&range("[0-5]?[0-9]"), "(0?[1-9]|[1-5][0-9])")),
-        list(steps(
+        list(&steps(&range("[0-5]?[0-9]"), "(0?[1-9]|[1-5][0-9])")),
+        list(&steps(
             &range("([01]?[0-9]|2[0-3])"),
             "(0?[1-9]|1[0-9]|2[0-3])",
         )),
-        list(format!("({}|L|{day}W)", steps(&range(day), day))),
-        list(steps(&named(month, &MONTHS), month)),
-        list(format!(
+        list(&format!("({}|L|{day}W)", steps(&range(day), day))),
+        list(&steps(&named_range(month, &MONTHS), month)),
+        list(&format!(
             "({}|{weekday}L|{weekday}#[1-5])",
-            steps(&named("[0-7]", &WEEKDAYS), "[1-7]")
+            steps(&named_range("[0-7]", &WEEKDAYS), "[1-7]")
         )),
     ];
     rule(
@@ -306,14 +296,27 @@ pub(super) fn cron() -> Rule {
     )
 }
 
-/// No range of the cron expression `self` runs backwards. Users for whom a week ends with Sunday
-/// write such ranges.
+fn list(item: &str) -> String {
+    format!("{item}(,{item})*")
+}
+
+fn range(value: &str) -> String {
+    format!("{value}(-{value})?")
+}
+
+/// A range has two numbers or two names: no rule could check if FRI-2 runs backwards.
+fn named_range(number: &str, names: &[&str]) -> String {
+    let name = format!("(?i:{})", names.join("|"));
+    format!("{}|{}", range(number), range(&name))
+}
+
+fn steps(ranges: &str, step: &str) -> String {
+    format!(r"((\*|{ranges})(/{step})?)")
+}
+
+/// No range of the cron expression `self` runs backwards. Such a range is common in countries where
+/// the week ends with Sunday.
 pub(super) fn cron_ranges() -> Rule {
-    let backwards = |names: &[&str]| {
-        let pairs = (1..names.len())
-            .map(|first| format!("({})-{}", names[first..].join("|"), names[first - 1]));
-        pairs.collect::<Vec<_>>().join("|")
-    };
     let names = format!(
         "(?i)[ ,]({}|{})($|[ ,/])",
         backwards(&WEEKDAYS),
@@ -325,6 +328,12 @@ pub(super) fn cron_ranges() -> Rule {
         format!("!{} && {numbers}", matches("self", &names)),
         "write ranges upwards (a week begins with SUN, or 0); instead of SAT-SUN write SAT,SUN",
     )
+}
+
+fn backwards(names: &[&str]) -> String {
+    let pairs = (1..names.len())
+        .map(|first| format!("({})-{}", names[first..].join("|"), names[first - 1]));
+    pairs.collect::<Vec<_>>().join("|")
 }
 
 /// `self` is a valid name of a time zone.

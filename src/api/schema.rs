@@ -144,17 +144,25 @@ pub(super) fn label_selector(generator: &mut SchemaGenerator) -> Schema {
     );
     let expressions = "/properties/matchExpressions";
     bound(&mut schema, expressions, json!({"maxItems": 32}));
-    let field = |name: &str| format!("{expressions}/items/properties/{name}");
-    bound(&mut schema, &field("key"), json!({"maxLength": 317}));
+    let fields = format!("{expressions}/items/properties");
     bound(
         &mut schema,
-        &field("operator"),
+        &format!("{fields}/key"),
+        json!({"maxLength": 317}),
+    );
+    bound(
+        &mut schema,
+        &format!("{fields}/operator"),
         json!({"enum": ["In", "NotIn", "Exists", "DoesNotExist"]}),
     );
-    bound(&mut schema, &field("values"), json!({"maxItems": 64}));
     bound(
         &mut schema,
-        &format!("{}/items", field("values")),
+        &format!("{fields}/values"),
+        json!({"maxItems": 64}),
+    );
+    bound(
+        &mut schema,
+        &format!("{fields}/values/items"),
         json!({"maxLength": 63}),
     );
     schema

@@ -74,13 +74,12 @@ async fn list(
         None => Api::all_with(client.clone(), resource),
     };
     let listed = api.list(&ListParams::default()).await?;
-    let object = |object| {
-        trimmed(
-            &resource.kind,
-            &serde_json::to_value(object).unwrap_or_default(),
-        )
-    };
-    Ok(listed.into_iter().map(object).collect())
+    let mut objects = Vec::new();
+    for object in listed {
+        let object = serde_json::to_value(object).unwrap_or_default();
+        objects.push(trimmed(&resource.kind, &object));
+    }
+    Ok(objects)
 }
 
 fn trimmed(kind: &str, object: &Value) -> Value {
@@ -110,13 +109,11 @@ impl CollectedResources {
     pub fn counts(&self) -> Value {
         let mut counts = BTreeMap::<String, BTreeMap<String, usize>>::new();
         for object in &self.found {
-            let of = |field: &str| {
-                condition(object, "Ready")
-                    .and_then(|ready| ready[field].as_str())
-                    .unwrap_or("Unknown")
-            };
             let kind = object["kind"].as_str().unwrap_or_default().to_owned();
-            let state = format!("Ready={} ({})", of("status"), of("reason"));
+            let ready = condition(object, "Ready").unwrap_or(&Value::Null);
+            let status = ready["status"].as_str().unwrap_or("Unknown");
+            let reason = ready["reason"].as_str().unwrap_or("Unknown");
+            let state = format!("Ready={status} ({reason})");
             *counts.entry(kind).or_default().entry(state).or_default() += 1;
         }
         json!(counts)
@@ -139,13 +136,14 @@ fn condition<'a>(object: &'a Value, of: &str) -> Option<&'a Value> {
 }
 
 fn is_as_declared(object: &Value) -> bool {
-    let is = |of: &str, status: &str| {
-        condition(object, of).is_some_and(|condition| condition["status"] == status)
-    };
     let observed = condition(object, "Ready").map(|ready| &ready["observedGeneration"]);
     object["metadata"].get("deletionTimestamp").is_none()
         && observed == Some(&object["metadata"]["generation"])
-        && is("Ready", "True")
-        && !is("Synced", "False")
-        && !is("Stalled", "True")
+        && has_condition(object, "Ready", "True")
+        && !has_condition(object, "Synced", "False")
+        && !has_condition(object, "Stalled", "True")
+}
+
+fn has_condition(object: &Value, of: &str, status: &str) -> bool {
+    condition(object, of).is_some_and(|condition| condition["status"] == status)
 }

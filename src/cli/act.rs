@@ -21,7 +21,7 @@ pub use self::rules::helpful_commands;
 use self::targets::{RequestTarget, Targets};
 pub use self::verbs::Verbs;
 use self::wait::{RequestEnd, Wait};
-use super::common::{ClusterArgs, ConnectionError, OutputArgs, WriteError};
+use super::common::{ClusterArgs, ConnectionError, OutputArgs, OutputError};
 use super::progress::Progress;
 use super::resource::{NoTarget, ObservedResource};
 use super::screen::style;
@@ -81,12 +81,12 @@ pub enum Error {
     #[error("nothing was changed:\n  {}", .0.join("\n  "))]
     Refused(Vec<String>),
     #[error(transparent)]
-    Write(#[from] WriteError),
+    Write(#[from] OutputError),
 }
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
-        Self::Write(WriteError::Output(error))
+        Self::Write(OutputError::Output(error))
     }
 }
 

@@ -19,20 +19,29 @@ pub fn about(reason: Reason) -> String {
 fn without_links(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((before, (linked, after))) = next_link(rest) {
-        plain.push_str(before);
-        plain.push_str(linked);
-        rest = after;
+    while let Some(link) = next_link(rest) {
+        plain.push_str(link.before);
+        plain.push_str(link.text);
+        rest = link.after;
     }
     plain + rest
 }
 
-/// The text before the next link, the link's text, and the text after it.
-fn next_link(text: &str) -> Option<(&str, (&str, &str))> {
+struct Link<'a> {
+    before: &'a str,
+    text: &'a str,
+    after: &'a str,
+}
+
+fn next_link(text: &str) -> Option<Link<'_>> {
     let middle = text.find("](")?;
     let begin = text[..middle].rfind('[')?;
     let end = middle + text[middle..].find(')')?;
-    Some((&text[..begin], (&text[begin + 1..middle], &text[end + 1..])))
+    Some(Link {
+        before: &text[..begin],
+        text: &text[begin + 1..middle],
+        after: &text[end + 1..],
+    })
 }
 
 #[cfg(test)]

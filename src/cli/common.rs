@@ -71,7 +71,7 @@ impl ClusterArgs {
 
 /// The resources of a command.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Scope {
+pub struct ScopeArgs {
     /// Namespace; that of the kubeconfig's context when absent
     #[arg(
         long,
@@ -88,7 +88,7 @@ pub struct Scope {
     pub selector: Option<String>,
 }
 
-impl Scope {
+impl ScopeArgs {
     /// The namespace, or `None` for all.
     pub fn namespace<'a>(&'a self, connected: &'a Connected) -> Option<&'a str> {
         (!self.all_namespaces).then(|| self.namespace.as_deref().unwrap_or(&connected.namespace))
@@ -104,7 +104,7 @@ impl Scope {
 
 /// The output format of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Output {
+pub enum OutputFormat {
     /// For users
     #[default]
     Text,
@@ -121,12 +121,12 @@ pub enum Output {
 pub struct OutputArgs {
     /// Format of the output
     #[arg(long, short, value_enum, default_value_t)]
-    pub output: Output,
+    pub output: OutputFormat,
 }
 
 /// The reason why nothing was written.
 #[derive(Debug, thiserror::Error)]
-pub enum WriteError {
+pub enum OutputError {
     #[error("cannot write to standard output: {0}")]
     Output(#[from] io::Error),
     #[error("cannot write it as JSON: {0}")]
@@ -135,7 +135,7 @@ pub enum WriteError {
     Yaml(#[from] serde_saphyr::ser::Error),
 }
 
-impl Output {
+impl OutputFormat {
     /// Writes a document for programs, or calls `text` to write for users; its second argument asks
     /// for more details.
     ///
@@ -146,7 +146,7 @@ impl Output {
         out: &mut W,
         document: &T,
         text: impl FnOnce(&mut W, bool) -> io::Result<()>,
-    ) -> Result<(), WriteError> {
+    ) -> Result<(), OutputError> {
         match self {
             Self::Text => text(out, false)?,
             Self::Wide => text(out, true)?,

@@ -81,24 +81,24 @@ pub fn files() -> Result<BTreeMap<String, String>, Error> {
 }
 
 fn write(dir: &Path) -> Result<(), Error> {
-    let fault = |path: &Path| {
-        let path = path.to_owned();
-        move |cause| Error::File { path, cause }
-    };
-    fs::create_dir_all(dir).map_err(fault(dir))?;
+    fs::create_dir_all(dir).map_err(|cause| unusable(dir, cause))?;
     for (name, text) in files()? {
         let path = dir.join(name);
-        fs::write(&path, text).map_err(fault(&path))?;
+        fs::write(&path, text).map_err(|cause| unusable(&path, cause))?;
     }
     Ok(())
 }
 
+fn unusable(path: &Path, cause: io::Error) -> Error {
+    Error::File {
+        path: path.to_owned(),
+        cause,
+    }
+}
+
 fn check(dir: &Path) -> Result<(), Error> {
     let expected = files()?;
-    let present = names_in(dir).map_err(|cause| Error::File {
-        path: dir.to_owned(),
-        cause,
-    })?;
+    let present = names_in(dir).map_err(|cause| unusable(dir, cause))?;
     let mut differences = Vec::new();
     for (name, text) in &expected {
         match fs::read_to_string(dir.join(name)) {
@@ -107,12 +107,7 @@ fn check(dir: &Path) -> Result<(), Error> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 differences.push(format!("  missing:    {name}"))
             }
-            Err(cause) => {
-                return Err(Error::File {
-                    path: dir.join(name),
-                    cause,
-                });
-            }
+            Err(cause) => return Err(unusable(&dir.join(name), cause)),
         }
     }
     let unexpected = present.iter().filter(|name| !expected.contains_key(*name));

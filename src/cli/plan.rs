@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::common::{
-    ClusterArgs, Connected, ConnectionError, KeyError, OutputArgs, Scope, WriteError, read_key,
+    ClusterArgs, Connected, ConnectionError, KeyError, OutputArgs, OutputError, ScopeArgs, read_key,
 };
 use super::files::{self, InputSource};
 use super::platform::ReachArgs;
@@ -39,7 +39,7 @@ pub struct PlanArgs {
     #[command(flatten)]
     cluster: ClusterArgs,
     #[command(flatten)]
-    scope: Scope,
+    scope: ScopeArgs,
     /// Manifests that are not in the cluster yet: a file, a directory (all its .yaml, .yml and
     /// .json files), or - for standard input. Only the resources in these files are planned
     #[arg(long, short = 'f', value_name = "FILE|DIR|-", conflicts_with_all = ["all_namespaces", "selector"])]
@@ -125,7 +125,7 @@ pub enum Error {
     #[error("there is no resource of dbplane in the manifests")]
     NoManifest,
     #[error(transparent)]
-    Write(#[from] WriteError),
+    Write(#[from] OutputError),
     #[error("cannot write to standard output: {0}")]
     Output(#[from] io::Error),
 }
@@ -135,15 +135,8 @@ pub enum Error {
 /// # Errors
 /// If there is no plan.
 pub async fn run(args: &PlanArgs, out: &mut impl Write) -> Result<ExitCode, Error> {
-    let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
-    if args
-        .filename
-        .iter()
-        .chain(&args.api_key)
-        .filter(|path| is_stdin(path))
-        .count()
-        > 1
-    {
+    let inputs = args.filename.iter().chain(&args.api_key);
+    if inputs.filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Error::OneStandardInput);
     }
     let manifests = args.manifests()?;
@@ -174,6 +167,23 @@ pub async fn run(args: &PlanArgs, out: &mut impl Write) -> Result<ExitCode, Erro
     Ok(exit_code(args.detailed_exitcode, &plan))
 }
 
+fn is_of_dbplane(manifest: &Value) -> bool {
+    manifest["apiVersion"]
+        .as_str()
+        .is_some_and(|it| it.starts_with(crate::api::GROUP))
+}
+
+/// The ID of an object. `namespace` is the default of its namespace.
+fn id_in(object: &Value, namespace: &str) -> Option<Id> {
+    let mut id = Id::of_value(object)?;
+    if plan::is_namespaced(&id.kind) {
+        id.namespace.get_or_insert_with(|| namespace.to_owned());
+    } else {
+        id.namespace = None;
+    }
+    Some(id)
+}
+
 fn exit_code(detailed: bool, plan: &Plan) -> ExitCode {
     match (plan.is_incomplete(), detailed && plan.has_changes()) {
         (true, _) => ExitCode::FAILURE,
@@ -195,12 +205,7 @@ impl PlanArgs {
             refuse_invalid(&found.checked)?;
             manifests.extend(objects(&text));
         }
-        let ours = |manifest: &Value| {
-            manifest["apiVersion"]
-                .as_str()
-                .is_some_and(|it| it.starts_with(crate::api::GROUP))
-        };
-        if !self.filename.is_empty() && !manifests.iter().any(ours) {
+        if !self.filename.is_empty() && !manifests.iter().any(is_of_dbplane) {
             return Err(Error::NoManifest);
         }
         Ok(manifests)
@@ -233,26 +238,19 @@ impl PlanArgs {
         connected: &Connected,
     ) -> Result<(), Error> {
         let namespace = self.namespace(connected);
-        let place = |value: &Value| {
-            let id = Id::of_value(value)?;
-            let namespaced = plan::is_namespaced(&id.kind);
-            Some(Id {
-                namespace: namespaced.then(|| id.namespace.unwrap_or_else(|| namespace.clone())),
-                ..id
-            })
-        };
         let checker = Checker::new()?;
         let mut wrong = Vec::new();
         for manifest in manifests {
+            let id = id_in(manifest, &namespace);
             let Some(old) = listed
                 .objects
                 .iter()
-                .find(|object| place(object) == place(manifest))
+                .find(|object| id_in(object, &namespace) == id)
             else {
                 continue;
             };
             let problems = checker.check(manifest, Some(old)).err().unwrap_or_default();
-            let title = place(manifest).map(|id| id.to_string());
+            let title = id.map(|id| id.to_string());
             wrong.extend(
                 problems.iter().map(|problem: &ManifestProblem| {
                     describe(title.as_deref(), &problem.to_string())

@@ -14,8 +14,8 @@ use crate::cluster::explained;
 use crate::domain::Fault;
 use crate::leadership::Leadership;
 use crate::platform::{
-    Access, Connect, ConnectError, Endpoint, HttpOptions, NoMeter, OverHttp, PlatformClient,
-    PlatformPattern, Rate, RateLimited, Reach, ReadsOnly,
+    Connect, ConnectError, ConnectOptions, Endpoint, HttpOptions, NoMeter, OverHttp,
+    PlatformClient, PlatformPattern, Rate, RateLimited, Reach, ReadsOnly,
 };
 
 /// The platform, if the command line names it instead of an account.
@@ -284,7 +284,7 @@ impl Credentials {
         };
         let request_timeout = options.request_timeout;
         let leadership = Leadership::default();
-        let access = Access {
+        let access = ConnectOptions {
             endpoint,
             request_timeout,
             rate: RATE,

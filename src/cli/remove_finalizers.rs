@@ -6,7 +6,9 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, Client};
 use serde::Serialize;
 
-use super::common::{ClusterArgs, ConnectionError, Output, OutputArgs, Scope, WriteError};
+use super::common::{
+    ClusterArgs, ConnectionError, OutputArgs, OutputError, OutputFormat, ScopeArgs,
+};
 use super::progress::{Progress, during};
 use crate::cluster::explained;
 use crate::controller::finalizers::{WithFinalizer, with_finalizer};
@@ -30,7 +32,7 @@ pub struct RemoveFinalizersArgs {
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
-    scope: Scope,
+    scope: ScopeArgs,
     /// The namespace that the operator ran in, with its Lease
     #[arg(long, default_value = "dbplane-system", value_name = "NAMESPACE")]
     operator_namespace: String,
@@ -91,7 +93,7 @@ pub enum Error {
     #[error("{failed} of {all} objects kept their finalizers. Run the same command again")]
     Kept { failed: usize, all: usize },
     #[error(transparent)]
-    Write(#[from] WriteError),
+    Write(#[from] OutputError),
     #[error("cannot write what was found: {0}")]
     Notes(#[from] io::Error),
 }
@@ -139,8 +141,8 @@ pub async fn run(
         .map_err(Error::List)?;
     // Before any finalizer is removed, because the list cannot be made afterwards.
     match args.output.output {
-        Output::Text | Output::Wide => list(out, &all)?,
-        Output::Json | Output::Yaml => list(notes, &all)?,
+        OutputFormat::Text | OutputFormat::Wide => list(out, &all)?,
+        OutputFormat::Json | OutputFormat::Yaml => list(notes, &all)?,
     }
     let document = FinalizersDocument {
         objects: args.process(client, &all).await,

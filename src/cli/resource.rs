@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::{Api, Client, CustomResourceExt};
 use serde_json::Value;
@@ -194,6 +195,10 @@ impl ObservedResource {
 
     pub fn text(&self, pointer: &str) -> Option<&str> {
         self.status.pointer(pointer)?.as_str()
+    }
+
+    pub fn time(&self, pointer: &str) -> Option<Timestamp> {
+        self.text(pointer)?.parse().ok()
     }
 
     /// The attention that the resource needs, and the condition that describes it best.

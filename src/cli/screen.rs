@@ -51,15 +51,12 @@ impl Table {
 
     pub fn write(&self, out: &mut impl Write, indent: &str) -> io::Result<()> {
         let columns = self.0.iter().map(Vec::len).max().unwrap_or_default();
-        let wide = |column: usize| {
-            self.0
-                .iter()
-                .filter_map(|row| row.get(column))
-                .map(|(text, _)| text.chars().count())
-                .max()
-                .unwrap_or_default()
-        };
-        let widths: Vec<usize> = (0..columns).map(wide).collect();
+        let mut widths = vec![0; columns];
+        for row in &self.0 {
+            for (width, (text, _)) in widths.iter_mut().zip(row) {
+                *width = text.chars().count().max(*width);
+            }
+        }
         for row in &self.0 {
             let mut line = String::new();
             for (column, (text, style)) in row.iter().enumerate() {

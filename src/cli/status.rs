@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use self::collect::Collector;
 use self::fleet::Fleet;
 use self::page::ResourcePage;
-use super::common::{ClusterArgs, ConnectionError, OutputArgs, Scope, WriteError};
+use super::common::{ClusterArgs, ConnectionError, OutputArgs, OutputError, ScopeArgs};
 use super::progress::during;
 use super::resource::{NoTarget, ResourceKind};
 use crate::cluster::explained;
@@ -33,7 +33,7 @@ pub struct StatusArgs {
     #[command(flatten)]
     cluster: ClusterArgs,
     #[command(flatten)]
-    scope: Scope,
+    scope: ScopeArgs,
     #[command(flatten)]
     output: OutputArgs,
     /// Update the output with every change, until Ctrl-C
@@ -78,14 +78,14 @@ pub enum Error {
     #[error("there is no {0}")]
     NotFound(String),
     #[error(transparent)]
-    Write(#[from] WriteError),
+    Write(#[from] OutputError),
     #[error("cannot wait for Ctrl-C: {0}")]
     Signal(String),
 }
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
-        Self::Write(WriteError::Output(error))
+        Self::Write(OutputError::Output(error))
     }
 }
 
@@ -120,7 +120,7 @@ impl Picture {
         }
     }
 
-    fn write(&self, output: OutputArgs, out: &mut impl Write) -> Result<(), WriteError> {
+    fn write(&self, output: OutputArgs, out: &mut impl Write) -> Result<(), OutputError> {
         match self {
             Self::Fleet(fleet) => output
                 .output

@@ -57,7 +57,7 @@ pub enum Error {
 
 /// All results.
 #[derive(Debug, Default)]
-struct Report {
+struct ValidationReport {
     files: Vec<CheckedFile>,
     unreadable: Vec<UnreadableFile>,
     skipped: usize,
@@ -70,7 +70,7 @@ struct CheckedFile {
     checked: Vec<Checked>,
 }
 
-impl Report {
+impl ValidationReport {
     fn objects(&self) -> usize {
         self.files.iter().map(|file| file.checked.len()).sum()
     }
@@ -105,7 +105,7 @@ pub fn run(
     err: &mut dyn Write,
 ) -> Result<ExitCode, Error> {
     let checker = Checker::new()?;
-    let mut report = Report::default();
+    let mut report = ValidationReport::default();
     for source in files::sources(&args.paths) {
         match source.and_then(InputSource::read) {
             Ok((name, text)) => {

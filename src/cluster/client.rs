@@ -109,7 +109,6 @@ impl RequestTurns {
     }
 
     async fn send(&self, inner: &Client, request: Request<Body>) -> kube::Result<Response<Body>> {
-        let unsent = |unavailable| kube::Error::Service(Box::new(unavailable));
         let asks = self.turn().await.map_err(unsent)?;
         if self.leadership.is_suspended() && !self.stop.is_cancelled() {
             let cause = "this process could not renew its lease";
@@ -174,6 +173,10 @@ impl RequestTurns {
             changes
         });
     }
+}
+
+fn unsent(unavailable: Unavailable) -> kube::Error {
+    kube::Error::Service(Box::new(unavailable))
 }
 
 /// The state of the API server that an answer shows, with the cause for messages.

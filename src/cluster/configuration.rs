@@ -75,11 +75,10 @@ fn as_kubectl_does(
         .into_iter()
         .flatten()
         .any(|named| named.parse().ok().as_ref() == Some(&proxy));
-    let exempt = || {
-        let cluster = &config.cluster_url;
-        cluster.host().is_some_and(is_this_machine) || environment.intercept(cluster).is_none()
-    };
-    if of_environment && exempt() {
+    let cluster = &config.cluster_url;
+    if of_environment
+        && (cluster.host().is_some_and(is_this_machine) || environment.intercept(cluster).is_none())
+    {
         return config;
     }
     let spelled = match proxy.scheme() {

@@ -17,6 +17,8 @@ use serde_json::{Value, json};
 
 use super::events::{Event, Events};
 use super::metadata::{MetadataPatch, resource_version};
+use crate::api::Known;
+use crate::decide::Recorded;
 use crate::decide::names::FIELD_MANAGER;
 
 pub trait Object:
@@ -89,7 +91,10 @@ pub trait Cluster: Send + Sync {
     }
 
     /// Creates an object. The API server answers 409 if one with this name exists.
-    fn create<K: Object>(&self, object: &K) -> impl Future<Output = Result<K, kube::Error>> + Send;
+    fn create<K: Object + Recorded>(
+        &self,
+        object: &K,
+    ) -> impl Future<Output = Result<Known<K>, kube::Error>> + Send;
 
     /// Deletes an object if it still has this version; otherwise the API server answers 409.
     fn delete<K: Object>(&self, object: &K)
@@ -311,7 +316,7 @@ impl Cluster for ApiServer {
         Ok(!found.items.is_empty())
     }
 
-    async fn create<K: Object>(&self, object: &K) -> Result<K, kube::Error> {
+    async fn create<K: Object + Recorded>(&self, object: &K) -> Result<Known<K>, kube::Error> {
         let params = PostParams {
             field_manager: Some(FIELD_MANAGER.to_owned()),
             ..PostParams::default()

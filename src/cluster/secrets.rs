@@ -6,13 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use super::explained;
 use super::port::{AppliedSecret, Cluster};
+use crate::api::Known;
+use crate::decide::Recorded;
 use crate::decide::names::{MANAGED_BY, SECRET_OF};
 
 /// The resource that a Secret belongs to.
@@ -24,14 +26,19 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// `None` for an object without UID or namespace, which the API server never returns.
-    pub fn of<K: Resource<DynamicType = ()>>(object: &K) -> Option<Self> {
-        let reference = object.controller_owner_ref(&())?;
-        Some(Self {
-            namespace: object.namespace()?,
-            uid: reference.uid.clone(),
-            reference,
-        })
+    pub fn of<K: Recorded>(object: &Known<K>) -> Self {
+        Self {
+            namespace: object.namespace().to_owned(),
+            uid: object.uid().to_string(),
+            reference: OwnerReference {
+                api_version: K::api_version(&()).into_owned(),
+                kind: K::kind(&()).into_owned(),
+                name: object.name_any(),
+                uid: object.uid().to_string(),
+                controller: Some(true),
+                block_owner_deletion: None,
+            },
+        }
     }
 
     /// True if dbplane created a Secret for a former resource of this kind and name. A resource
@@ -53,11 +60,13 @@ impl Owner {
     }
 
     fn is_named_by(&self, other: &OwnerReference) -> bool {
-        let group =
-            |reference: &OwnerReference| reference.api_version.split('/').next().map(str::to_owned);
         let me = &self.reference;
-        (group(other), &other.kind, &other.name) == (group(me), &me.kind, &me.name)
+        group(other) == group(me) && other.kind == me.kind && other.name == me.name
     }
+}
+
+fn group(reference: &OwnerReference) -> Option<&str> {
+    reference.api_version.split('/').next()
 }
 
 /// The default type.
@@ -373,7 +382,11 @@ fn applied(
     found: Option<&Secret>,
     content: &SecretContent,
 ) -> AppliedSecret {
-    let bytes = |value: &SecretString| ByteString(value.expose_secret().as_bytes().to_vec());
+    let mut data = BTreeMap::new();
+    for (entry, value) in &content.data {
+        let bytes = value.expose_secret().as_bytes().to_vec();
+        data.insert(entry.clone(), ByteString(bytes));
+    }
     let mut labels = content.labels.clone();
     labels.insert(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned());
     let secret = Secret {
@@ -383,13 +396,7 @@ fn applied(
             owner_references: Some(vec![owner.reference.clone()]),
             ..ObjectMeta::default()
         },
-        data: Some(
-            content
-                .data
-                .iter()
-                .map(|(entry, value)| (entry.clone(), bytes(value)))
-                .collect(),
-        ),
+        data: Some(data),
         type_: Some(content.type_.as_deref().unwrap_or(OPAQUE).to_owned()),
         ..Secret::default()
     };

@@ -9,15 +9,15 @@ use kube::{Resource, ResourceExt};
 
 use super::environment::{Environment, Kind, StepError, account_of};
 use super::object::AccountName;
-use super::state::{AccountEntry, Connection, SharedConnection};
+use super::state::{AccountConnection, AccountEntry, SharedConnection};
 use crate::api::{
-    Account, AccountKind, AccountRef, ClusterAccount, Compute, Condition, MassDeletionPolicy,
-    NamespaceAccess, ProjectKey,
+    Account, AccountKind, AccountRef, ClusterAccount, Compute, Condition, Known,
+    MassDeletionPolicy, NamespaceAccess, ProjectKey,
 };
 use crate::decide::account::Availability;
 use crate::decide::memory::ActionProblem;
 use crate::decide::released::has_finalizer;
-use crate::decide::{AccountView, Action, Reason};
+use crate::decide::{AccountView, Action, Observed, Reason};
 use crate::domain::{Fault, NameSupport};
 use crate::platform::{Latest, Listing};
 
@@ -39,7 +39,7 @@ pub trait UsesAccount: Resource {
     fn project_id(&self) -> &str;
 }
 
-impl UsesAccount for Compute {
+impl UsesAccount for Known<Compute> {
     fn account_ref(&self) -> &AccountRef {
         &self.spec.account_ref
     }
@@ -49,7 +49,7 @@ impl UsesAccount for Compute {
     }
 }
 
-impl UsesAccount for ProjectKey {
+impl UsesAccount for Known<ProjectKey> {
     fn account_ref(&self) -> &AccountRef {
         &self.spec.account_ref
     }
@@ -206,8 +206,8 @@ pub fn base_url<K: UsesAccount, E: Environment>(env: &E, object: &K) -> String {
 /// is known of that by now.
 pub fn names_shown<E: Environment>(
     env: &E,
-    object: &Compute,
-    connection: &Connection<E::Client>,
+    object: &Known<Compute>,
+    connection: &AccountConnection<E::Client>,
     shown: NameSupport,
 ) -> NameSupport {
     let account = AccountName::of(&object.spec.account_ref, object);
@@ -216,8 +216,8 @@ pub fn names_shown<E: Environment>(
 
 pub fn wake<E: Environment>(env: &E, name: &AccountName) {
     match name.kind {
-        AccountKind::Account => env.wake::<Account>(name.object_ref()),
-        AccountKind::ClusterAccount => env.wake::<ClusterAccount>(name.object_ref()),
+        AccountKind::Account => env.wake::<Known<Account>>(name.object_ref()),
+        AccountKind::ClusterAccount => env.wake::<Known<ClusterAccount>>(name.object_ref()),
     }
 }
 
@@ -229,7 +229,7 @@ pub fn tell_of_list<E: Environment, L: Listing>(env: &E, name: &AccountName, lat
             |conditions: &[Condition]| conditions.iter().any(|it| it.type_ == reason.as_str());
         match name.kind {
             AccountKind::Account => {
-                env.object::<Account>(&name.object_ref())
+                env.object::<Known<Account>>(&name.object_ref())
                     .is_none_or(|account| {
                         account
                             .status
@@ -238,7 +238,7 @@ pub fn tell_of_list<E: Environment, L: Listing>(env: &E, name: &AccountName, lat
                     })
             }
             AccountKind::ClusterAccount => env
-                .object::<ClusterAccount>(&name.object_ref())
+                .object::<Known<ClusterAccount>>(&name.object_ref())
                 .is_none_or(|account| {
                     account
                         .status
@@ -265,12 +265,12 @@ pub fn tell_of_list<E: Environment, L: Listing>(env: &E, name: &AccountName, lat
 pub fn is_lost_since<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    observed: &K::Observed,
+    observed: &Observed<K::Facts>,
 ) -> bool {
     let Some(name) = account_of::<K>(object) else {
         return false;
     };
-    let usable = matches!(K::account_view(observed), Some(AccountView::Usable { .. }));
+    let usable = matches!(observed.account, AccountView::Usable { .. });
     usable && meta(env, &name).is_none_or(|account| is_lost(&account, object))
 }
 
@@ -283,9 +283,13 @@ fn is_lost<K: Resource>(account: &ObjectMeta, object: &K) -> bool {
 /// The metadata of an account, usable or not; `None` if there is no such account.
 fn meta<E: Environment>(env: &E, name: &AccountName) -> Option<ObjectMeta> {
     match name.kind {
-        AccountKind::Account => Some(env.object::<Account>(&name.object_ref())?.metadata.clone()),
+        AccountKind::Account => Some(
+            env.object::<Known<Account>>(&name.object_ref())?
+                .metadata
+                .clone(),
+        ),
         AccountKind::ClusterAccount => Some(
-            env.object::<ClusterAccount>(&name.object_ref())?
+            env.object::<Known<ClusterAccount>>(&name.object_ref())?
                 .metadata
                 .clone(),
         ),
@@ -298,10 +302,13 @@ pub fn uid<E: Environment>(env: &E, name: &AccountName) -> Option<String> {
 }
 
 /// `None` if there is no such account, or it is an Account.
-fn cluster_account<E: Environment>(env: &E, name: &AccountName) -> Option<Arc<ClusterAccount>> {
+fn cluster_account<E: Environment>(
+    env: &E,
+    name: &AccountName,
+) -> Option<Arc<Known<ClusterAccount>>> {
     match name.kind {
         AccountKind::Account => None,
-        AccountKind::ClusterAccount => env.object::<ClusterAccount>(&name.object_ref()),
+        AccountKind::ClusterAccount => env.object::<Known<ClusterAccount>>(&name.object_ref()),
     }
 }
 

@@ -7,50 +7,14 @@ mod perform;
 use std::marker::PhantomData;
 
 use jiff::Timestamp;
+use kube::ResourceExt;
 use kube::core::object::HasStatus;
-use kube::{Api, Client, Resource, ResourceExt};
 
 use super::environment::{Environment, Kind, Observation, Relations, StepError};
-use super::object::{AccountName, Managed, Status, namespaced};
-use crate::api::{Account, AccountKind, AccountStatus, ClusterAccount, Condition, PlatformAccess};
-use crate::decide::account::{self, AccountObserved, AccountStep};
+use super::object::{AccountName, Managed};
+use crate::api::{Account, AccountKind, AccountStatus, ClusterAccount, Known, PlatformAccess};
+use crate::decide::account::{self, AccountFacts, AccountObserved, AccountStep};
 use crate::decide::{Decision, Report};
-
-impl Managed for Account {
-    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
-    where
-        O: Resource<DynamicType = (), Scope = Self::Scope>,
-    {
-        namespaced(client, namespace)
-    }
-}
-
-impl Managed for ClusterAccount {
-    fn api<O>(client: &Client, _: Option<&str>) -> Api<O>
-    where
-        O: Resource<DynamicType = (), Scope = Self::Scope>,
-    {
-        Api::all(client.clone())
-    }
-}
-
-impl Status for AccountStatus {
-    fn conditions(&self) -> &[Condition] {
-        &self.conditions
-    }
-
-    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
-        &mut self.conditions
-    }
-
-    fn observed_generation_mut(&mut self) -> &mut Option<i64> {
-        &mut self.observed_generation
-    }
-
-    fn handled_reconcile(&self) -> Option<&String> {
-        self.last_handled_reconcile_at.as_ref()
-    }
-}
 
 /// An Account or a ClusterAccount.
 pub trait AnyAccount: Managed + HasStatus<Status = AccountStatus> {
@@ -67,11 +31,11 @@ pub struct CredentialRef {
     pub key: String,
 }
 
-impl AnyAccount for Account {
+impl AnyAccount for Known<Account> {
     fn account_name(&self) -> AccountName {
         AccountName {
             kind: AccountKind::Account,
-            namespace: self.namespace(),
+            namespace: Some(self.namespace().to_owned()),
             name: self.name_any(),
         }
     }
@@ -83,14 +47,14 @@ impl AnyAccount for Account {
     fn credential(&self) -> CredentialRef {
         let reference = &self.spec.api_key_secret_ref;
         CredentialRef {
-            namespace: self.namespace().unwrap_or_default(),
+            namespace: self.namespace().to_owned(),
             name: reference.name.clone(),
             key: reference.key.clone(),
         }
     }
 }
 
-impl AnyAccount for ClusterAccount {
+impl AnyAccount for Known<ClusterAccount> {
     fn account_name(&self) -> AccountName {
         AccountName {
             kind: AccountKind::ClusterAccount,
@@ -119,7 +83,7 @@ pub struct Accounts<A>(PhantomData<fn() -> A>);
 
 impl<A: AnyAccount> Kind for Accounts<A> {
     type Object = A;
-    type Observed = AccountObserved;
+    type Facts = AccountFacts;
     type Step = AccountStep;
     const IS_ACCOUNT: bool = true;
 
@@ -127,7 +91,7 @@ impl<A: AnyAccount> Kind for Accounts<A> {
         env: &E,
         object: &A,
         _now: Timestamp,
-    ) -> Result<Observation<AccountObserved, E::Client>, kube::Error> {
+    ) -> Result<Observation<AccountFacts, E::Client>, kube::Error> {
         observe::observe(env, object).await
     }
 

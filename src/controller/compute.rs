@@ -8,83 +8,42 @@ mod relevant;
 mod secret;
 
 use jiff::Timestamp;
+use kube::Resource;
 use kube::runtime::reflector::ObjectRef;
-use kube::{Api, Client, Resource};
 
 use super::environment::{
     Change, Environment, Kind, Observation, Occurrence, Relations, StepError,
 };
 use super::index::Key;
-use super::object::{Managed, Status, namespaced};
 use super::pass::forget;
-use crate::api::{Compute, ComputeStatus, Condition};
-use crate::decide::compute::{self, ComputeObserved, ComputeStep};
-use crate::decide::identity::{Binding, Origin, of_compute};
+use crate::api::{Compute, ComputeStatus, Known};
+use crate::decide::compute::{self, ComputeFacts, ComputeObserved, ComputeStep};
+use crate::decide::identity::{Binding, Origin};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::write_contention::{Repair, WrittenPart};
-use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
+use crate::decide::{Decision, Report};
 use crate::telemetry::metrics::CreateOutcome;
-
-impl Managed for Compute {
-    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
-    where
-        O: Resource<DynamicType = (), Scope = Self::Scope>,
-    {
-        namespaced(client, namespace)
-    }
-}
-
-impl Status for ComputeStatus {
-    fn conditions(&self) -> &[Condition] {
-        &self.conditions
-    }
-
-    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
-        &mut self.conditions
-    }
-
-    fn observed_generation_mut(&mut self) -> &mut Option<i64> {
-        &mut self.observed_generation
-    }
-
-    fn handled_reconcile(&self) -> Option<&String> {
-        self.last_handled_reconcile_at.as_ref()
-    }
-
-    fn record(&self) -> Option<&String> {
-        self.record.as_ref()
-    }
-
-    fn record_mut(&mut self) -> Option<&mut Option<String>> {
-        Some(&mut self.record)
-    }
-
-    fn tell(&mut self, report: &Report, generation: i64, now: Timestamp) {
-        self.conditions = report.conditions(&self.conditions, generation, now);
-        self.observed_generation = report.observed_generation(self.observed_generation, generation);
-    }
-}
 
 #[derive(Debug)]
 pub struct Computes;
 
 impl Kind for Computes {
-    type Object = Compute;
-    type Observed = ComputeObserved;
+    type Object = Known<Compute>;
+    type Facts = ComputeFacts;
     type Step = ComputeStep;
     const USES_ACCOUNT: bool = true;
     const SELECTED: bool = true;
 
     async fn observe<E: Environment>(
         env: &E,
-        object: &Compute,
+        object: &Known<Compute>,
         now: Timestamp,
-    ) -> Result<Observation<ComputeObserved, E::Client>, kube::Error> {
+    ) -> Result<Observation<ComputeFacts, E::Client>, kube::Error> {
         observe::observe(env, object, now).await
     }
 
     fn decide(
-        object: &Compute,
+        object: &Known<Compute>,
         observed: &ComputeObserved,
         now: Timestamp,
     ) -> Decision<ComputeStep> {
@@ -93,7 +52,7 @@ impl Kind for Computes {
 
     async fn perform<E: Environment>(
         env: &E,
-        object: &Compute,
+        object: &Known<Compute>,
         step: &ComputeStep,
     ) -> Result<(), StepError> {
         perform::perform(env, object, step).await?;
@@ -109,7 +68,7 @@ impl Kind for Computes {
 
     fn status(
         report: &Report,
-        object: &Compute,
+        object: &Known<Compute>,
         observed: &ComputeObserved,
         now: Timestamp,
     ) -> ComputeStatus {
@@ -122,11 +81,7 @@ impl Kind for Computes {
         )
     }
 
-    fn set_memory(observed: &mut ComputeObserved, memory: Memory) {
-        observed.memory = memory;
-    }
-
-    fn change<'a>(object: &Compute, step: &'a ComputeStep) -> Change<'a> {
+    fn change<'a>(object: &Known<Compute>, step: &'a ComputeStep) -> Change<'a> {
         match step {
             ComputeStep::Restore { record } => {
                 Change::Repair(Repair::of(WrittenPart::Metadata, record))
@@ -142,19 +97,7 @@ impl Kind for Computes {
         }
     }
 
-    fn set_brake(observed: &mut ComputeObserved, brake: Brake) {
-        observed.meta.brake = brake;
-    }
-
-    fn meta(observed: &ComputeObserved) -> Option<&Meta> {
-        Some(&observed.meta)
-    }
-
-    fn account_view(observed: &ComputeObserved) -> Option<&AccountView> {
-        Some(&observed.account)
-    }
-
-    fn relations(object: &Compute) -> Relations<'_> {
+    fn relations(object: &Known<Compute>) -> Relations<'_> {
         let status = object.status.as_ref();
         let relations = Relations {
             account: Some(&object.spec.account_ref),
@@ -167,36 +110,39 @@ impl Kind for Computes {
         )
     }
 
-    fn needs_finalizer(object: &Compute) -> bool {
-        of_compute(object).is_ok_and(|record| compute::is_held(&object.spec, &record.identity))
+    fn needs_finalizer(object: &Known<Compute>) -> bool {
+        object
+            .record()
+            .is_ok_and(|record| compute::is_held(&object.spec, &record.identity))
     }
 
-    fn platform_objects(object: &Compute) -> Result<Vec<String>, InvalidAnnotation> {
-        Ok(of_compute(object)?
+    fn platform_objects(object: &Known<Compute>) -> Result<Vec<String>, InvalidAnnotation> {
+        Ok(object
+            .record()?
             .identity_or_wish()
             .has(&object.spec.project_id))
     }
 
-    fn keys(object: &Compute) -> Vec<Key> {
+    fn keys(object: &Known<Compute>) -> Vec<Key> {
         let claimed = compute::claimed(object).into_iter().map(Key::Claim);
         claimed
             .chain(compute::wanted(&object.spec).into_iter().map(Key::Want))
             .collect()
     }
 
-    fn on_deleted<E: Environment>(env: &E, object: &Compute) {
+    fn on_deleted<E: Environment>(env: &E, object: &Known<Compute>) {
         forget::<Self, E>(env, object);
         env.stop_observing(object);
         wake_waiting(env, object);
     }
 
-    fn on_released<E: Environment>(env: &E, object: &Compute) {
+    fn on_released<E: Environment>(env: &E, object: &Known<Compute>) {
         wake_waiting(env, object);
     }
 }
 
 /// Wakes the Computes that may have waited for the create or the compute of `object`.
-fn wake_waiting<E: Environment>(env: &E, object: &Compute) {
+fn wake_waiting<E: Environment>(env: &E, object: &Known<Compute>) {
     for subject in compute::subjects(object) {
         let others = [Key::Claim(subject.clone()), Key::Want(subject)]
             .map(|key| env.objects_by::<Computes>(&key));

@@ -10,41 +10,38 @@ use kube::{Resource, ResourceExt};
 use super::environment::{Environment, StepError};
 use super::object::{Managed, uid};
 use super::pass::calls::{ActionLine, altered, publish, secret_written};
-use crate::api::{Connection, GROUP};
+use crate::api::{Connection, GROUP, Known};
 use crate::cluster::{Cluster, Event, Owner, SecretContent, SecretState, secrets};
+use crate::decide::Recorded;
 use crate::decide::connection::{ConnectionSecret, CredentialsView, SecretText, SecretView};
 use crate::decide::memory::ActionProblem;
 use crate::decide::{Action, names};
 
 /// The state of the Secret that `object` declares; `None` if there is nothing to write.
-pub async fn of<K: Resource, E: Environment>(
+pub async fn of<K: Recorded, E: Environment>(
     env: &E,
-    object: &K,
+    object: &Known<K>,
     declared: Option<&Connection>,
-    owner: Option<Owner>,
 ) -> Result<Option<(Owner, SecretState)>, kube::Error> {
-    let (Some(connection), Some(owner), None) =
-        (declared, owner, &object.meta().deletion_timestamp)
-    else {
+    let (Some(connection), None) = (declared, &object.meta().deletion_timestamp) else {
         return Ok(None);
     };
+    let owner = Owner::of(object);
     let state = secrets::state(env.cluster(), &owner, &connection.secret_name).await?;
     Ok(Some((owner, state)))
 }
 
 /// The user and the password from a Secret in the same namespace.
-pub async fn credentials<K: Resource, E: Environment>(
+pub async fn credentials<K: Recorded, E: Environment>(
     env: &E,
-    object: &K,
+    object: &Known<K>,
     declared: Option<&Connection>,
 ) -> Result<CredentialsView, kube::Error> {
     let from = declared.and_then(|connection| connection.credentials_from.as_ref());
-    let (Some(from), Some(namespace), None) =
-        (from, object.namespace(), &object.meta().deletion_timestamp)
-    else {
+    let (Some(from), None) = (from, &object.meta().deletion_timestamp) else {
         return Ok(CredentialsView::NotWanted);
     };
-    let Some(secret) = env.cluster().secret(&namespace, &from.name).await? else {
+    let Some(secret) = env.cluster().secret(object.namespace(), &from.name).await? else {
         return Ok(CredentialsView::NoSecret);
     };
     if is_written_by_dbplane(&secret) {
@@ -63,15 +60,16 @@ pub async fn credentials<K: Resource, E: Environment>(
 
 /// The Secrets in `wrote` that still exist and that spec.connection no longer names. None while the
 /// resource is being deleted: Kubernetes deletes them with it.
-pub async fn unused<K: Resource<DynamicType = ()>, E: Environment>(
+pub async fn unused<K: Recorded, E: Environment>(
     env: &E,
-    object: &K,
+    object: &Known<K>,
     declared: Option<&Connection>,
     wrote: &[&String],
 ) -> Result<Vec<String>, kube::Error> {
-    let (Some(owner), None) = (Owner::of(object), &object.meta().deletion_timestamp) else {
+    if object.meta().deletion_timestamp.is_some() {
         return Ok(Vec::new());
-    };
+    }
+    let owner = Owner::of(object);
     let mut unused = Vec::new();
     for &name in wrote {
         let is_used = declared.is_some_and(|connection| connection.secret_name == *name);
@@ -104,7 +102,7 @@ pub async fn write<K: Managed, E: Environment>(
             ActionProblem::Secret(message),
         ));
     }
-    secret_written(env, &uid(object), written.map(drop), name)?;
+    secret_written(env, uid(object), written.map(drop), name)?;
     ActionLine::wrote_secret(name).log(&format!("Wrote Secret {name}."));
     if let Some(before) = before.filter(|before| *before != name) {
         let text = format!(

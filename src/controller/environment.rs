@@ -13,16 +13,17 @@ use kube::Resource;
 use secrecy::SecretString;
 use thiserror::Error;
 
-pub use self::effects::{Effects, Observation};
+pub use self::effects::{Effects, Observation, observed};
 pub use self::kind::{Change, Kind, KindVisitor, Kinds, Relations, account_of, keys, wake_by};
 pub use self::ports::{ListFaults, Lists, Objects};
 use super::labels;
 use super::object::AccountName;
-use super::state::{Connection, ProcessState};
+use super::state::{AccountConnection, ProcessState};
 use crate::api::PlatformAccess;
 use crate::cluster::{Cluster, explained};
 use crate::decide::memory::ActionProblem;
 use crate::decide::names::{AccountFinalizers, ClusterId};
+use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Action, Limits};
 use crate::domain::Fault;
 use crate::platform::{ConnectError, PlatformClient, Platforms, Tick};
@@ -56,7 +57,7 @@ pub trait Environment: Objects + Lists<Self::Client> + Send + Sync + 'static {
     fn admit(
         &self,
         client: &Self::Client,
-        call: Admission,
+        call: AdmittedCall,
     ) -> impl Future<Output = Result<Option<Self::Client>, Fault>> + Send;
 
     /// Records something that a pass did, for the metrics.
@@ -65,7 +66,7 @@ pub trait Environment: Objects + Lists<Self::Client> + Send + Sync + 'static {
 
 /// A call that needs room in the account's budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admission {
+pub enum AdmittedCall {
     Change,
     KeyCreation,
 }
@@ -110,7 +111,7 @@ pub struct PassSettings {
 
 impl PassSettings {
     /// The name of the platform that a connection leads to, as records contain it.
-    pub fn platform<P>(&self, connection: &Connection<P>) -> String {
+    pub fn platform<P>(&self, connection: &AccountConnection<P>) -> String {
         self.platforms.of(&connection.access.base_url)
     }
 
@@ -143,6 +144,15 @@ pub enum StepError {
     /// The API server was unavailable or refused.
     #[error("the API server: {}", explained(.0))]
     Cluster(kube::Error),
+    /// The record of the resource cannot be read any more.
+    #[error("the record of the resource cannot be read")]
+    Record(InvalidAnnotation),
+}
+
+impl From<InvalidAnnotation> for StepError {
+    fn from(invalid: InvalidAnnotation) -> Self {
+        Self::Record(invalid)
+    }
 }
 
 impl From<kube::Error> for StepError {

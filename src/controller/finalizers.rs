@@ -3,6 +3,7 @@
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, try_join_all};
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::core::{DeserializeGuard, Request};
@@ -10,7 +11,7 @@ use kube::{Api, Client, Resource};
 use serde_json::{Value, json};
 
 use super::environment::{Kind, KindVisitor, Kinds};
-use super::object::{Managed, namespaced};
+use super::object::{ApiScope, Managed};
 use super::pass::label_of;
 use super::registry::AllKinds;
 use crate::api::ObjectMeta;
@@ -85,7 +86,7 @@ pub async fn with_finalizer(
     namespace: Option<&str>,
     selected: &ListParams,
 ) -> Result<Vec<WithFinalizer>, kube::Error> {
-    let mut lists = Lists {
+    let mut lists = ListsOfKinds {
         client,
         namespace,
         selected,
@@ -97,7 +98,7 @@ pub async fn with_finalizer(
         .into_iter()
         .flatten()
         .collect();
-    let secrets: Api<Secret> = namespaced(client, namespace);
+    let secrets: Api<Secret> = NamespaceResourceScope::api(client, namespace);
     let secrets = secrets.list_metadata(selected).await?;
     held.extend(
         secrets
@@ -107,14 +108,14 @@ pub async fn with_finalizer(
     Ok(held)
 }
 
-struct Lists<'a> {
+struct ListsOfKinds<'a> {
     client: &'a Client,
     namespace: Option<&'a str>,
     selected: &'a ListParams,
     running: Vec<BoxFuture<'static, Result<Vec<WithFinalizer>, kube::Error>>>,
 }
 
-impl KindVisitor for Lists<'_> {
+impl KindVisitor for ListsOfKinds<'_> {
     fn visit<K: Kind>(&mut self) {
         if self.namespace.is_none() || K::Object::is_namespaced() {
             self.running.push(

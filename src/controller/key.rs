@@ -13,80 +13,47 @@ mod secret;
 mod turn;
 
 use jiff::Timestamp;
-use kube::{Api, Client, Resource};
+use kube::Resource;
 
 pub use census::census;
 pub use flush::flush;
 
 use super::environment::{Change, Environment, Kind, Observation, Relations, StepError};
-use super::object::{Managed, Status, namespaced};
 use super::pass::forget;
-use crate::api::{Condition, ProjectKey, ProjectKeyStatus};
-use crate::decide::identity::of_key;
-use crate::decide::key::{self, KeyObserved, KeyStep};
+use crate::api::{Known, ProjectKey, ProjectKeyStatus};
+use crate::decide::key::{self, KeyFacts, KeyObserved, KeyStep};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::write_contention::{Repair, WrittenPart};
-use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
-
-impl Managed for ProjectKey {
-    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
-    where
-        O: Resource<DynamicType = (), Scope = Self::Scope>,
-    {
-        namespaced(client, namespace)
-    }
-}
-
-impl Status for ProjectKeyStatus {
-    fn conditions(&self) -> &[Condition] {
-        &self.conditions
-    }
-
-    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
-        &mut self.conditions
-    }
-
-    fn observed_generation_mut(&mut self) -> &mut Option<i64> {
-        &mut self.observed_generation
-    }
-
-    fn handled_reconcile(&self) -> Option<&String> {
-        self.last_handled_reconcile_at.as_ref()
-    }
-
-    fn record(&self) -> Option<&String> {
-        self.record.as_ref()
-    }
-
-    fn record_mut(&mut self) -> Option<&mut Option<String>> {
-        Some(&mut self.record)
-    }
-}
+use crate::decide::{Decision, Report};
 
 #[derive(Debug)]
 pub struct ProjectKeys;
 
 impl Kind for ProjectKeys {
-    type Object = ProjectKey;
-    type Observed = KeyObserved;
+    type Object = Known<ProjectKey>;
+    type Facts = KeyFacts;
     type Step = KeyStep;
     const USES_ACCOUNT: bool = true;
 
     async fn observe<E: Environment>(
         env: &E,
-        object: &ProjectKey,
+        object: &Known<ProjectKey>,
         now: Timestamp,
-    ) -> Result<Observation<KeyObserved, E::Client>, kube::Error> {
+    ) -> Result<Observation<KeyFacts, E::Client>, kube::Error> {
         observe::observe(env, object, now).await
     }
 
-    fn decide(object: &ProjectKey, observed: &KeyObserved, now: Timestamp) -> Decision<KeyStep> {
+    fn decide(
+        object: &Known<ProjectKey>,
+        observed: &KeyObserved,
+        now: Timestamp,
+    ) -> Decision<KeyStep> {
         key::decide(&object.spec, observed, now)
     }
 
     async fn perform<E: Environment>(
         env: &E,
-        object: &ProjectKey,
+        object: &Known<ProjectKey>,
         step: &KeyStep,
     ) -> Result<(), StepError> {
         perform::perform(env, object, step).await
@@ -94,7 +61,7 @@ impl Kind for ProjectKeys {
 
     fn status(
         report: &Report,
-        object: &ProjectKey,
+        object: &Known<ProjectKey>,
         observed: &KeyObserved,
         now: Timestamp,
     ) -> ProjectKeyStatus {
@@ -107,11 +74,7 @@ impl Kind for ProjectKeys {
         )
     }
 
-    fn set_memory(observed: &mut KeyObserved, memory: Memory) {
-        observed.memory = memory;
-    }
-
-    fn change<'a>(object: &ProjectKey, step: &'a KeyStep) -> Change<'a> {
+    fn change<'a>(object: &Known<ProjectKey>, step: &'a KeyStep) -> Change<'a> {
         match step {
             KeyStep::Restore { record } => {
                 Change::Repair(Repair::of(WrittenPart::Metadata, record))
@@ -125,11 +88,7 @@ impl Kind for ProjectKeys {
         }
     }
 
-    fn set_brake(observed: &mut KeyObserved, brake: Brake) {
-        observed.meta.brake = brake;
-    }
-
-    fn relations(object: &ProjectKey) -> Relations<'_> {
+    fn relations(object: &Known<ProjectKey>) -> Relations<'_> {
         Relations {
             account: Some(&object.spec.account_ref),
             project: Some(&object.spec.project_id),
@@ -138,23 +97,17 @@ impl Kind for ProjectKeys {
         }
     }
 
-    fn needs_finalizer(object: &ProjectKey) -> bool {
-        of_key(object).is_ok_and(|record| key::is_held(&record.known()))
+    fn needs_finalizer(object: &Known<ProjectKey>) -> bool {
+        object
+            .identity()
+            .is_ok_and(|identity| key::is_held(&identity))
     }
 
-    fn meta(observed: &KeyObserved) -> Option<&Meta> {
-        Some(&observed.meta)
+    fn platform_objects(object: &Known<ProjectKey>) -> Result<Vec<String>, InvalidAnnotation> {
+        Ok(object.identity()?.has())
     }
 
-    fn account_view(observed: &KeyObserved) -> Option<&AccountView> {
-        Some(&observed.account)
-    }
-
-    fn platform_objects(object: &ProjectKey) -> Result<Vec<String>, InvalidAnnotation> {
-        Ok(of_key(object)?.known().has())
-    }
-
-    fn on_deleted<E: Environment>(env: &E, object: &ProjectKey) {
+    fn on_deleted<E: Environment>(env: &E, object: &Known<ProjectKey>) {
         forget::<Self, E>(env, object);
         env.stop_listing(object);
     }

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
+use kube::ResourceExt;
 use kube::api::PartialObjectMeta;
 use kube::runtime::reflector::{ObjectRef, Store};
-use kube::{Resource, ResourceExt};
 use secrecy::SecretString;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
@@ -21,14 +21,14 @@ use tokio_util::sync::CancellationToken;
 use self::stores::Stores;
 use super::access;
 use super::environment::{
-    Admission, Environment, Kind, ListFaults, Lists, Objects, Occurrence, PassSettings,
+    AdmittedCall, Environment, Kind, ListFaults, Lists, Objects, Occurrence, PassSettings,
 };
 use super::index::Key;
 use super::labels;
 use super::object::{AccountName, Managed, reference, uid};
 use super::registry::AllKinds;
-use super::state::{Connection, ProcessState};
-use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
+use super::state::{AccountConnection, ProcessState};
+use crate::api::{Compute, Known, ObjectMeta, PlatformAccess, ProjectKey, Uid};
 use crate::cluster::{ApiServer, resource_version};
 use crate::config::OperatorSettings;
 use crate::decide::account::KeyCount;
@@ -36,9 +36,9 @@ use crate::decide::key::list_interval;
 use crate::domain::{Fault, Unreadable};
 use crate::leadership::Leadership;
 use crate::platform::{
-    Access, ComputeInterest, Computes, Connect, ConnectError, Endpoint, KeyInterest, Keys,
-    LatestKeys, LatestSnapshot, Listing, Observers, Organizations, OverHttp, Rate, RateLimited,
-    Room, Rooms, Source, Tick, Ticks,
+    ComputeInterest, Connect, ConnectError, ConnectOptions, Endpoint, KeyInterest, Keys,
+    LatestKeys, LatestSnapshot, Listing, Observers, Organizations, OverHttp, ProjectComputes, Rate,
+    RateLimited, Room, Rooms, Source, Tick, Ticks,
 };
 use crate::telemetry::Metrics;
 
@@ -52,8 +52,8 @@ pub struct Live {
     pub namespaces: Store<PartialObjectMeta<Namespace>>,
     /// The clock of all observers.
     pub ticks: Ticks,
-    pub observers: Observers<ObjectRef<Compute>, Computes>,
-    pub key_observers: Observers<ObjectRef<ProjectKey>, Keys>,
+    pub observers: Observers<ObjectRef<Known<Compute>>, ProjectComputes>,
+    pub key_observers: Observers<ObjectRef<Known<ProjectKey>>, Keys>,
     pub state: ProcessState<RateLimited>,
     /// The budgets that accounts of one organization share.
     pub organizations: Organizations,
@@ -72,7 +72,7 @@ pub struct Live {
     /// Sends the namespaces in which the API server has refused a request.
     pub refused: UnboundedSender<String>,
     /// Sends the UIDs of resources whose cached version may differ from storage.
-    pub doubted: UnboundedSender<String>,
+    pub doubted: UnboundedSender<Uid>,
     /// Makes every watch list again.
     pub list_again: watch::Sender<()>,
     pub stop: CancellationToken,
@@ -99,14 +99,14 @@ impl Live {
     }
 
     /// Has storage checked if the cache keeps showing this version of the object for a while.
-    pub fn is_doubted<K: Resource>(&self, shown: &K) {
+    pub fn is_doubted<K: Managed>(&self, shown: &K) {
         if self
             .state
-            .doubt(&uid(shown), resource_version(shown))
+            .doubt(uid(shown), resource_version(shown))
             .is_some()
         {
             // The receiver is gone while the operator stops.
-            let _ = self.doubted.send(uid(shown));
+            let _ = self.doubted.send(uid(shown).clone());
         }
     }
 
@@ -119,7 +119,11 @@ impl Live {
     }
 
     /// The source of the key list of the account's organization.
-    fn keys(&self, object: &ProjectKey, connection: &Connection<RateLimited>) -> Option<Source> {
+    fn keys(
+        &self,
+        object: &Known<ProjectKey>,
+        connection: &AccountConnection<RateLimited>,
+    ) -> Option<Source> {
         let of = connection.access.organization_id.clone()?;
         let account = AccountName::of(&object.spec.account_ref, object);
         let keys = self
@@ -137,7 +141,7 @@ impl Live {
     fn source(
         &self,
         account: &AccountName,
-        connection: &Connection<RateLimited>,
+        connection: &AccountConnection<RateLimited>,
         of: String,
         poll_interval: Duration,
     ) -> Source {
@@ -213,7 +217,7 @@ impl Environment for Live {
         key: &SecretString,
     ) -> Result<RateLimited, ConnectError> {
         let standard = Rate::default();
-        let access = Access {
+        let access = ConnectOptions {
             endpoint: Endpoint {
                 base_url: access.base_url.clone(),
                 organization_id: access.organization_id.clone(),
@@ -262,11 +266,11 @@ impl Environment for Live {
     async fn admit(
         &self,
         client: &RateLimited,
-        call: Admission,
+        call: AdmittedCall,
     ) -> Result<Option<RateLimited>, Fault> {
         match call {
-            Admission::Change => self.unless_stopped(client.admit_change()).await.transpose(),
-            Admission::KeyCreation => self
+            AdmittedCall::Change => self.unless_stopped(client.admit_change()).await.transpose(),
+            AdmittedCall::KeyCreation => self
                 .unless_stopped(client.admit_key_creation())
                 .await
                 .transpose(),
@@ -305,8 +309,8 @@ impl Objects for Live {
 impl Lists<RateLimited> for Live {
     fn latest_snapshot(
         &self,
-        object: &Compute,
-        connection: &Connection<RateLimited>,
+        object: &Known<Compute>,
+        connection: &AccountConnection<RateLimited>,
         interest: ComputeInterest,
     ) -> LatestSnapshot {
         let account = AccountName::of(&object.spec.account_ref, object);
@@ -319,14 +323,14 @@ impl Lists<RateLimited> for Live {
         self.observers.read(&source, &reference(object), interest)
     }
 
-    fn stop_observing(&self, object: &Compute) {
+    fn stop_observing(&self, object: &Known<Compute>) {
         self.observers.forget(&ObjectRef::from_obj(object));
     }
 
     fn latest_keys(
         &self,
-        object: &ProjectKey,
-        connection: &Connection<RateLimited>,
+        object: &Known<ProjectKey>,
+        connection: &AccountConnection<RateLimited>,
         interest: KeyInterest,
     ) -> LatestKeys {
         let Some(source) = self.keys(object, connection) else {
@@ -338,8 +342,8 @@ impl Lists<RateLimited> for Live {
 
     async fn read_keys(
         &self,
-        object: &ProjectKey,
-        connection: &Connection<RateLimited>,
+        object: &Known<ProjectKey>,
+        connection: &AccountConnection<RateLimited>,
         interest: KeyInterest,
     ) -> LatestKeys {
         let Some(source) = self.keys(object, connection) else {
@@ -364,7 +368,7 @@ impl Lists<RateLimited> for Live {
             too_large: computes
                 .too_large(&account)
                 .or_else(|| keys.too_large(&account)),
-            unreadable: unreadable(Computes::OF, computes.unreadable(&account))
+            unreadable: unreadable(ProjectComputes::OF, computes.unreadable(&account))
                 .chain(unreadable(Keys::OF, keys.unreadable(&account)))
                 .collect(),
         }
@@ -373,7 +377,7 @@ impl Lists<RateLimited> for Live {
     fn count_keys(
         &self,
         account: &AccountName,
-        connection: &Connection<RateLimited>,
+        connection: &AccountConnection<RateLimited>,
     ) -> Option<KeyCount> {
         let organization = connection.access.organization_id.as_ref()?;
         let known = self.key_observers.known(&account.to_string(), organization);
@@ -383,7 +387,7 @@ impl Lists<RateLimited> for Live {
         })
     }
 
-    fn stop_listing(&self, object: &ProjectKey) {
+    fn stop_listing(&self, object: &Known<ProjectKey>) {
         self.key_observers.forget(&ObjectRef::from_obj(object));
     }
 }

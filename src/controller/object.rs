@@ -1,6 +1,5 @@
 //! The traits and helpers by which every part of the controller handles the custom resources.
 
-use std::any::TypeId;
 use std::fmt;
 use std::fmt::Debug;
 
@@ -11,12 +10,13 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Client, CustomResourceExt, Resource, ResourceExt};
 use serde::Serialize;
 
-use crate::api::{AccountKind, AccountRef, Condition, ObjectMeta};
+use crate::api::{
+    AccountKind, AccountRef, AccountStatus, ComputeStatus, Condition, Known, ObjectMeta,
+    ProjectKeyStatus, ReadReplicaSetStatus, Uid, is_namespaced,
+};
 use crate::cluster::Object;
-use crate::decide::identity::Record;
 use crate::decide::released::has_finalizer;
-use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{Brake, Meta, Report, names};
+use crate::decide::{Brake, Meta, Recorded, Report, names};
 use crate::text::line;
 
 const LONGEST_REQUEST: usize = 256;
@@ -41,28 +41,101 @@ pub trait Status: Clone + Default + PartialEq + Serialize + Send + Sync {
     /// The last handled request to read the platform again.
     fn handled_reconcile(&self) -> Option<&String>;
 
-    /// The record in the status, for kinds that have one.
-    fn record(&self) -> Option<&String> {
-        None
-    }
-
+    /// The record, for kinds that have one.
     fn record_mut(&mut self) -> Option<&mut Option<String>> {
         None
     }
 
     /// Sets the conditions that a status shows while a call is in progress.
-    fn tell(&mut self, _report: &Report, _generation: i64, _now: Timestamp) {}
+    fn tell(&mut self, report: &Report, generation: i64, now: Timestamp) {
+        *self.conditions_mut() = report.conditions(self.conditions(), generation, now);
+        let observed = self.observed_generation_mut();
+        *observed = report.observed_generation(*observed, generation);
+    }
 }
 
-/// A custom resource of dbplane.
-pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
+/// Implements [`Status`]. The second argument is the field of the record, if there is one.
+macro_rules! implement_status {
+    ($status:ty $(, $record:ident)?) => {
+        impl Status for $status {
+            fn conditions(&self) -> &[Condition] {
+                &self.conditions
+            }
+
+            fn conditions_mut(&mut self) -> &mut Vec<Condition> {
+                &mut self.conditions
+            }
+
+            fn observed_generation_mut(&mut self) -> &mut Option<i64> {
+                &mut self.observed_generation
+            }
+
+            fn handled_reconcile(&self) -> Option<&String> {
+                self.last_handled_reconcile_at.as_ref()
+            }
+
+            $(
+                fn record_mut(&mut self) -> Option<&mut Option<String>> {
+                    Some(&mut self.$record)
+                }
+            )?
+        }
+    };
+}
+
+implement_status!(AccountStatus);
+implement_status!(ComputeStatus, record);
+implement_status!(ProjectKeyStatus, record);
+implement_status!(ReadReplicaSetStatus);
+
+/// The scope of a kind, and the API that follows from it.
+pub trait ApiScope {
     /// The API of one namespace, or of all, with objects read as `O`.
     fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
     where
-        O: Resource<DynamicType = (), Scope = Self::Scope>;
+        O: Resource<DynamicType = (), Scope = Self>;
+}
+
+impl ApiScope for NamespaceResourceScope {
+    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
+    where
+        O: Resource<DynamicType = (), Scope = Self>,
+    {
+        match namespace {
+            Some(namespace) => Api::namespaced(client.clone(), namespace),
+            None => Api::all(client.clone()),
+        }
+    }
+}
+
+impl ApiScope for ClusterResourceScope {
+    fn api<O>(client: &Client, _: Option<&str>) -> Api<O>
+    where
+        O: Resource<DynamicType = (), Scope = Self>,
+    {
+        Api::all(client.clone())
+    }
+}
+
+/// A custom resource of dbplane.
+pub trait Managed:
+    Object + CustomResourceExt + HasStatus<Status: Status> + Resource<Scope: ApiScope>
+{
+    fn known_uid(&self) -> &Uid;
+
+    /// The text of the record in the status.
+    fn recorded_text(&self) -> Option<&str>;
+
+    /// The API of one namespace, or of all, with objects read as `O`.
+    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
+    where
+        O: Resource<DynamicType = (), Scope = Self::Scope>,
+    {
+        Self::Scope::api(client, namespace)
+    }
 
     fn is_namespaced() -> bool {
-        TypeId::of::<Self::Scope>() != TypeId::of::<ClusterResourceScope>()
+        is_namespaced::<Self>()
     }
 
     /// The part of an observation that is the same for every kind, without the record.
@@ -120,39 +193,40 @@ pub trait Managed: Object + CustomResourceExt + HasStatus<Status: Status> {
     }
 }
 
+impl<K> Managed for Known<K>
+where
+    K: Recorded<Scope: ApiScope> + Object + CustomResourceExt + HasStatus<Status: Status>,
+{
+    fn known_uid(&self) -> &Uid {
+        self.uid()
+    }
+
+    fn recorded_text(&self) -> Option<&str> {
+        self.record_text()
+    }
+}
+
 fn is_ready(condition: &Condition) -> bool {
     condition.type_ == "Ready" && condition.status == "True"
 }
 
 /// The metadata of an observation, with the record.
-pub fn meta_observed<K: Managed, T>(
-    object: &K,
-    record: Result<&Record<T>, &InvalidAnnotation>,
-) -> Meta {
-    let (record, record_lost) = match record {
-        Ok(record) => (record.text.clone(), !record.is_annotated),
-        Err(_) => (None, false),
-    };
-    Meta {
-        record,
-        record_lost,
-        ..object.meta_observed()
-    }
-}
-
-/// The API of a namespaced kind, for one namespace or for all.
-pub fn namespaced<K>(client: &Client, namespace: Option<&str>) -> Api<K>
+pub fn meta_observed<K: Recorded>(object: &Known<K>) -> Meta
 where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    Known<K>: Managed,
 {
-    namespace.map_or_else(
-        || Api::all(client.clone()),
-        |namespace| Api::namespaced(client.clone(), namespace),
-    )
+    let mut meta = object.meta_observed();
+    if let Ok(record) = object.record() {
+        meta.record_lost = !record.is_annotated;
+        if record.is_recorded {
+            meta.record = object.record_text().map(str::to_owned);
+        }
+    }
+    meta
 }
 
-pub fn uid<K: Resource>(object: &K) -> String {
-    object.meta().uid.clone().unwrap_or_default()
+pub fn uid<K: Managed>(object: &K) -> &Uid {
+    object.known_uid()
 }
 
 /// A reference by namespace and name. It leaves out the version to save memory: one is kept per

@@ -10,6 +10,7 @@ pub mod refused;
 mod write_contention;
 
 use std::fmt;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::core::object::HasStatus;
@@ -28,7 +29,7 @@ use super::object::{Managed, Status, uid};
 use crate::cluster::{Cluster, resource_version};
 use crate::decide::memory::ActionProblem;
 use crate::decide::write_contention::{Repair, WrittenPart};
-use crate::decide::{Action, Decision, Reason, Report, Wake, names};
+use crate::decide::{Action, Decision, Observed, Reason, Report, Wake, later, names};
 use crate::spans;
 
 /// The reason of the event for a resource that is released because its project no longer exists.
@@ -80,9 +81,8 @@ pub async fn pass<K: Kind, E: Environment>(
     if is_outdated::<K, E>(env, object) {
         return Ok(Pass::only(Next::OnOwnWrite));
     }
-    let recorded = object.status().and_then(Status::record);
     env.state()
-        .version_seen(&uid, resource_version(object), recorded);
+        .version_seen(uid, resource_version(object), object.recorded_text());
     if restore_record::<K, E>(env, object).await? {
         return Ok(Pass::only(after_step::<K, E>(env, object)));
     }
@@ -96,8 +96,8 @@ pub async fn pass<K: Kind, E: Environment>(
     let mut decision = decide::<K, E>(env, object, &mut observed, now);
     if let Some(step) = decision.step.take() {
         match take_step::<K, E>(env, object, &mut observed, &step).await? {
-            Taken::Ended(pass) => return Ok(pass),
-            Taken::Failed(at) => decision = K::decide(object, &observed, at),
+            TakenStep::Ended(pass) => return Ok(pass),
+            TakenStep::Failed(at) => decision = K::decide(object, &observed, at),
         }
     }
     if decision.step.is_some() {
@@ -110,8 +110,11 @@ pub async fn pass<K: Kind, E: Environment>(
     })
 }
 
+/// The pause after a step whose record could not be read.
+const RECORD_PAUSE: Duration = Duration::from_secs(1);
+
 /// How a pass continues after a step.
-enum Taken {
+enum TakenStep {
     /// It ends.
     Ended(Pass),
     /// It decides again, with the failure at this time in the observed memory.
@@ -121,9 +124,9 @@ enum Taken {
 async fn take_step<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    observed: &mut K::Observed,
+    observed: &mut Observed<K::Facts>,
     step: &K::Step,
-) -> Result<Taken, kube::Error> {
+) -> Result<TakenStep, kube::Error> {
     let uid = uid(object);
     let repair = match K::change(object, step) {
         Change::Repair(repair) => Some(repair),
@@ -132,18 +135,25 @@ async fn take_step<K: Kind, E: Environment>(
     if let Some(repair) = &repair
         && let Some(pass) = write_contention::postpone::<K, E>(env, object, repair).await?
     {
-        return Ok(Taken::Ended(pass));
+        return Ok(TakenStep::Ended(pass));
     }
     debug!(?step, "performing");
     spans::step(step);
     match perform::<K, E>(env, object, observed, step).await {
         Ok(()) => {
             if let Some(repair) = repair {
-                env.state().repaired(&uid, repair, env.now());
+                env.state().repaired(uid, repair, env.now());
             }
-            Ok(Taken::Ended(Pass::only(after_step::<K, E>(env, object))))
+            Ok(TakenStep::Ended(Pass::only(after_step::<K, E>(
+                env, object,
+            ))))
         }
         Err(StepError::Cluster(error)) => Err(error),
+        // The next pass reports that.
+        Err(StepError::Record(_)) => {
+            let soon = Wake::At(later(env.now(), RECORD_PAUSE));
+            Ok(TakenStep::Ended(Pass::only(Next::On(soon))))
+        }
         Err(StepError::Failed(action, problem)) => {
             Ok(step_failed::<K, E>(env, object, observed, action, problem))
         }
@@ -155,10 +165,10 @@ async fn take_step<K: Kind, E: Environment>(
 fn step_failed<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    observed: &mut K::Observed,
+    observed: &mut Observed<K::Facts>,
     action: Action,
     problem: ActionProblem,
-) -> Taken {
+) -> TakenStep {
     warn!(
         action = labels::action(action),
         reason = labels::problem(&problem),
@@ -174,13 +184,13 @@ fn step_failed<K: Kind, E: Environment>(
     let generation = object.meta().generation.unwrap_or_default();
     let memory = env
         .state()
-        .step_failed(&uid(object), (action, problem), generation, now);
+        .step_failed(uid(object), (action, problem), generation, now);
     let next = after_step::<K, E>(env, object);
     if next == Next::OnOwnWrite {
-        return Taken::Ended(Pass::only(next));
+        return TakenStep::Ended(Pass::only(next));
     }
-    K::set_memory(observed, memory);
-    Taken::Failed(now)
+    observed.memory = memory;
+    TakenStep::Failed(now)
 }
 
 /// Writes the newest record again if storage was rolled back to a status that may lack it. This
@@ -189,7 +199,7 @@ async fn restore_record<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
 ) -> Result<bool, kube::Error> {
-    let Some(text) = env.state().lost_record(&uid(object)) else {
+    let Some(text) = env.state().lost_record(uid(object)) else {
         return Ok(false);
     };
     // The recorded objects need the finalizer, which the restored object may lack.
@@ -203,7 +213,7 @@ async fn restore_record<K: Kind, E: Environment>(
         },
     )
     .await?;
-    env.state().record_restored(&uid(object));
+    env.state().record_restored(uid(object));
     Ok(true)
 }
 
@@ -211,7 +221,7 @@ async fn restore_record<K: Kind, E: Environment>(
 async fn rest<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    observed: &K::Observed,
+    observed: &Observed<K::Facts>,
     decision: &mut Decision<K::Step>,
     now: Timestamp,
 ) -> Result<Wake, kube::Error> {
@@ -228,14 +238,13 @@ async fn rest<K: Kind, E: Environment>(
         .report
         .as_ref()
         .and_then(|report| report.holder.as_ref());
-    if env.state().waits_for_holder(&uid(object), holder)
+    if env.state().waits_for_holder(uid(object), holder)
         && let Some(holder) = holder
     {
         info!(holder, "another resource has what this one is to have");
     }
     if let Some(report) = decision.report.take() {
-        let (report, wake) =
-            write_contention::with_notice(env, &uid(object), report, decision.wake);
+        let (report, wake) = write_contention::with_notice(env, uid(object), report, decision.wake);
         (decision.report, decision.wake) = (Some(report), wake);
     }
     let (wake, written) = report::<K, E>(env, object, observed, decision, now).await?;
@@ -249,7 +258,7 @@ async fn rest<K: Kind, E: Environment>(
 fn decide<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    observed: &mut K::Observed,
+    observed: &mut Observed<K::Facts>,
     now: Timestamp,
 ) -> Decision<K::Step> {
     let mut decision = K::decide(object, observed, now);
@@ -258,15 +267,14 @@ fn decide<K: Kind, E: Environment>(
         .as_ref()
         .and_then(|step| brake::held::<K, E>(env, object, step, now))
     {
-        K::set_brake(observed, brake);
+        observed.meta.brake = brake;
         decision = K::decide(object, observed, now);
     }
     let waits = match &decision.step {
         Some(_) => None,
         None => decision.report.as_ref().and_then(Report::waits_for),
     };
-    env.state()
-        .waits(&uid(object), &K::Object::kind(&()), waits);
+    env.state().waits(uid(object), &K::Object::kind(&()), waits);
     decision
 }
 
@@ -275,7 +283,7 @@ fn decide<K: Kind, E: Environment>(
 fn after_step<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Next {
     if env
         .state()
-        .is_outdated(&uid(object), resource_version(object))
+        .is_outdated(uid(object), resource_version(object))
     {
         Next::OnOwnWrite
     } else {
@@ -290,7 +298,7 @@ pub(super) fn is_outdated<K: Kind, E: Environment>(env: &E, object: &K::Object) 
     there.is_none_or(|there| uid(there.as_ref()) != uid(object))
         || env
             .state()
-            .is_outdated(&uid(object), resource_version(object))
+            .is_outdated(uid(object), resource_version(object))
 }
 
 /// If a user requests it by an annotation, from now on only newer observations of the platform
@@ -300,7 +308,7 @@ fn invalidate<K: Kind, E: Environment>(env: &E, object: &K::Object) {
         return;
     };
     let handled = object.status().and_then(Status::handled_reconcile);
-    if handled != Some(&requested) && env.state().reconcile_requested(&uid(object), &requested) {
+    if handled != Some(&requested) && env.state().reconcile_requested(uid(object), &requested) {
         K::invalidate(env, object);
     }
 }
@@ -310,10 +318,10 @@ fn invalidate<K: Kind, E: Environment>(env: &E, object: &K::Object) {
 async fn perform<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    observed: &K::Observed,
+    observed: &Observed<K::Facts>,
     step: &K::Step,
 ) -> Result<(), StepError> {
-    let _in_step = env.state().begin_step(&uid(object));
+    let _in_step = env.state().begin_step(uid(object));
     if is_outdated::<K, E>(env, object) || access::is_lost_since::<K, E>(env, object, observed) {
         return Ok(());
     }
@@ -325,7 +333,7 @@ async fn perform<K: Kind, E: Environment>(
 async fn report<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    observed: &K::Observed,
+    observed: &Observed<K::Facts>,
     decision: &Decision<K::Step>,
     now: Timestamp,
 ) -> Result<(Wake, Option<K::Object>), kube::Error> {
@@ -344,7 +352,7 @@ async fn report<K: Kind, E: Environment>(
         .settings()
         .is_shared(object)
         .then(|| (object.meta().generation, report.clone()));
-    let was_reported = |shared| env.state().was_reported(&uid(object), shared);
+    let was_reported = |shared| env.state().was_reported(uid(object), shared);
     if object.status() == Some(&status) || shared.as_ref().is_some_and(was_reported) {
         return Ok((*wake, None));
     }
@@ -366,10 +374,10 @@ async fn report<K: Kind, E: Environment>(
         other => other?,
     };
     env.state()
-        .wrote_version(&uid(object), resource_version(&written));
-    env.state().repaired(&uid(object), repair, now);
+        .wrote_version(uid(object), resource_version(&written));
+    env.state().repaired(uid(object), repair, now);
     if let Some(reported) = shared {
-        env.state().reported(&uid(object), reported);
+        env.state().reported(uid(object), reported);
     }
     for event in events::of(object, report) {
         env.cluster().publish(object, &event).await;
@@ -380,15 +388,15 @@ async fn report<K: Kind, E: Environment>(
 /// A resource is gone. Forgets it and wakes its account, which may have waited for that to be
 /// deleted.
 pub fn forget<K: Kind, E: Environment>(env: &E, object: &K::Object) {
-    env.state().forget(&uid(object));
+    env.state().forget(uid(object));
     wake_account::<K, E>(env, object);
 }
 
 /// The finalizer of a resource was removed. Wakes its account, which may have waited for that to be
 /// deleted.
 pub fn released<K: Kind, E: Environment>(env: &E, object: &K::Object) {
-    env.state().waits(&uid(object), &K::Object::kind(&()), None);
-    env.state().released(&uid(object), resource_version(object));
+    env.state().waits(uid(object), &K::Object::kind(&()), None);
+    env.state().released(uid(object), resource_version(object));
     wake_account::<K, E>(env, object);
 }
 

@@ -9,15 +9,15 @@ use super::compute::Computes;
 use super::environment::{Kind, KindVisitor, Kinds};
 use super::key::ProjectKeys;
 use super::replica_set::ReadReplicaSets;
-use crate::api::{Account, ClusterAccount};
+use crate::api::{Account, ClusterAccount, Known};
 
 #[derive(Debug)]
 pub struct AllKinds;
 
 impl Kinds for AllKinds {
     fn each<V: KindVisitor>(visitor: &mut V) {
-        visitor.visit::<Accounts<Account>>();
-        visitor.visit::<Accounts<ClusterAccount>>();
+        visitor.visit::<Accounts<Known<Account>>>();
+        visitor.visit::<Accounts<Known<ClusterAccount>>>();
         visitor.visit::<Computes>();
         visitor.visit::<ProjectKeys>();
         visitor.visit::<ReadReplicaSets>();

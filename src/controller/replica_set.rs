@@ -4,65 +4,35 @@ mod observe;
 mod perform;
 
 use jiff::Timestamp;
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::Resource;
 
-use super::environment::{Change, Effects, Environment, Kind, Observation, Relations, StepError};
+use super::environment::{Change, Environment, Kind, Observation, Relations, StepError};
 use super::index::Key;
-use super::object::{Managed, Status, namespaced, uid};
+use super::object::uid;
 use super::pass::forget;
-use crate::api::{Condition, ReadReplicaSet, ReadReplicaSetStatus};
-use crate::decide::replica_set::{self, SetObserved, SetStep};
+use crate::api::{Compute, Known, ReadReplicaSet, ReadReplicaSetStatus};
+use crate::decide::replica_set::{self, SetFacts, SetObserved, SetStep};
 use crate::decide::write_contention::{Repair, WrittenPart};
-use crate::decide::{Decision, Memory, Report};
-
-impl Managed for ReadReplicaSet {
-    fn api<O>(client: &Client, namespace: Option<&str>) -> Api<O>
-    where
-        O: Resource<DynamicType = (), Scope = Self::Scope>,
-    {
-        namespaced(client, namespace)
-    }
-}
-
-impl Status for ReadReplicaSetStatus {
-    fn conditions(&self) -> &[Condition] {
-        &self.conditions
-    }
-
-    fn conditions_mut(&mut self) -> &mut Vec<Condition> {
-        &mut self.conditions
-    }
-
-    fn observed_generation_mut(&mut self) -> &mut Option<i64> {
-        &mut self.observed_generation
-    }
-
-    fn handled_reconcile(&self) -> Option<&String> {
-        self.last_handled_reconcile_at.as_ref()
-    }
-}
+use crate::decide::{Decision, Report};
 
 #[derive(Debug)]
 pub struct ReadReplicaSets;
 
 impl Kind for ReadReplicaSets {
-    type Object = ReadReplicaSet;
-    type Observed = SetObserved;
+    type Object = Known<ReadReplicaSet>;
+    type Facts = SetFacts;
     type Step = SetStep;
 
     async fn observe<E: Environment>(
         env: &E,
-        object: &ReadReplicaSet,
+        object: &Known<ReadReplicaSet>,
         _: Timestamp,
-    ) -> Result<Observation<SetObserved, E::Client>, kube::Error> {
-        Ok(Observation {
-            observed: observe::observe(env, object).await?,
-            effects: Effects::default(),
-        })
+    ) -> Result<Observation<SetFacts, E::Client>, kube::Error> {
+        observe::observe(env, object).await
     }
 
     fn decide(
-        object: &ReadReplicaSet,
+        object: &Known<ReadReplicaSet>,
         observed: &SetObserved,
         now: Timestamp,
     ) -> Decision<SetStep> {
@@ -71,7 +41,7 @@ impl Kind for ReadReplicaSets {
 
     async fn perform<E: Environment>(
         env: &E,
-        object: &ReadReplicaSet,
+        object: &Known<ReadReplicaSet>,
         step: &SetStep,
     ) -> Result<(), StepError> {
         perform::perform(env, object, step).await
@@ -79,7 +49,7 @@ impl Kind for ReadReplicaSets {
 
     fn status(
         report: &Report,
-        object: &ReadReplicaSet,
+        object: &Known<ReadReplicaSet>,
         observed: &SetObserved,
         now: Timestamp,
     ) -> ReadReplicaSetStatus {
@@ -92,7 +62,7 @@ impl Kind for ReadReplicaSets {
         )
     }
 
-    fn change<'a>(object: &ReadReplicaSet, step: &'a SetStep) -> Change<'a> {
+    fn change<'a>(object: &Known<ReadReplicaSet>, step: &'a SetStep) -> Change<'a> {
         match step {
             SetStep::Update(member) => Change::Repair(Repair::of(
                 WrittenPart::Compute(member.name.clone()),
@@ -107,11 +77,7 @@ impl Kind for ReadReplicaSets {
         }
     }
 
-    fn set_memory(observed: &mut SetObserved, memory: Memory) {
-        observed.memory = memory;
-    }
-
-    fn relations(object: &ReadReplicaSet) -> Relations<'_> {
+    fn relations(object: &Known<ReadReplicaSet>) -> Relations<'_> {
         let status = object.status.as_ref();
         Relations::default().with_connection(
             object.spec.connection.as_ref(),
@@ -119,16 +85,16 @@ impl Kind for ReadReplicaSets {
         )
     }
 
-    fn keys(object: &ReadReplicaSet) -> Vec<Key> {
-        vec![Key::Selector(object.namespace().unwrap_or_default())]
+    fn keys(object: &Known<ReadReplicaSet>) -> Vec<Key> {
+        vec![Key::Selector(object.namespace().to_owned())]
     }
 
-    fn selects(object: &ReadReplicaSet, compute: &crate::api::Compute) -> bool {
+    fn selects(object: &Known<ReadReplicaSet>, compute: &Known<Compute>) -> bool {
         object.namespace() == compute.namespace()
-            && replica_set::relation(&object.spec, &uid(object), compute).is_some()
+            && replica_set::relation(&object.spec, uid(object), compute).is_some()
     }
 
-    fn on_deleted<E: Environment>(env: &E, object: &ReadReplicaSet) {
+    fn on_deleted<E: Environment>(env: &E, object: &Known<ReadReplicaSet>) {
         forget::<Self, E>(env, object);
     }
 }

@@ -38,7 +38,7 @@ pub async fn left(
     who: Who<'_>,
     namespace: &str,
 ) -> Result<Vec<String>, kube::Error> {
-    let mut resources = Resources(Vec::new());
+    let mut resources = Plurals(Vec::new());
     AllKinds::each(&mut resources);
     let rights = resources
         .0
@@ -59,9 +59,9 @@ pub async fn left(
     Ok(try_join_all(asked).await?.into_iter().flatten().collect())
 }
 
-struct Resources(Vec<String>);
+struct Plurals(Vec<String>);
 
-impl KindVisitor for Resources {
+impl KindVisitor for Plurals {
     fn visit<K: Kind>(&mut self) {
         self.0
             .extend(K::Object::is_namespaced().then(|| K::Object::plural(&()).into_owned()));

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 
-pub use self::account::{AccountEntry, Connection, SharedConnection};
+pub use self::account::{AccountConnection, AccountEntry, SharedConnection};
 use self::children::Children;
 pub use self::children::Done;
 pub use self::compute::Reservation;
@@ -23,6 +23,7 @@ pub use self::key::{KeyState, UnsavedKey};
 pub use self::resources::Resources;
 use self::versions::LostRecord;
 use super::object::AccountName;
+use crate::api::Uid;
 use crate::decide::brake::{DeletionRefusal, DeletionRequest, DeletionWindow, Rules};
 use crate::decide::identity::RestartAnswer;
 use crate::decide::key::Probe;
@@ -163,11 +164,11 @@ impl<P> From<Contents<P>> for ProcessState<P> {
 #[derive(Debug)]
 pub struct StepGuard<'a, P> {
     state: &'a ProcessState<P>,
-    uid: String,
+    uid: Uid,
 }
 
 impl<P> ProcessState<P> {
-    pub fn resource(&self, uid: &str) -> ResourceState {
+    pub fn resource(&self, uid: &Uid) -> ResourceState {
         self.with(|contents| contents.resources.get(uid).cloned().unwrap_or_default())
     }
 
@@ -182,8 +183,8 @@ impl<P> ProcessState<P> {
     /// that this and older versions are not decided on. (When the last finalizer of a deleted
     /// object is removed, the API server answers with the previous version.) An unsaved key is lost
     /// and logged.
-    pub fn released(&self, uid: &str, version: Option<u64>) {
-        self.with(|contents| contents.deletions.leave(uid));
+    pub fn released(&self, uid: &Uid, version: Option<u64>) {
+        self.with(|contents| contents.deletions.leave(uid.as_str()));
         self.update(uid, |resource| {
             if let Some(key) = resource.key.unsaved.take() {
                 key.log_loss(WITHOUT_OWNER);
@@ -205,10 +206,10 @@ impl<P> ProcessState<P> {
     }
 
     /// The resource is gone. An unsaved key is lost and logged.
-    pub fn forget(&self, uid: &str) {
+    pub fn forget(&self, uid: &Uid) {
         self.with(|contents| {
-            contents.repairs.forget(uid);
-            contents.deletions.leave(uid);
+            contents.repairs.forget(uid.as_str());
+            contents.deletions.leave(uid.as_str());
             let Some(mut resource) = contents.resources.remove(uid) else {
                 return;
             };
@@ -230,14 +231,14 @@ impl<P> ProcessState<P> {
     }
 
     /// Notes a request to read the platform again. Returns whether it is new.
-    pub fn reconcile_requested(&self, uid: &str, requested: &str) -> bool {
+    pub fn reconcile_requested(&self, uid: &Uid, requested: &str) -> bool {
         self.update(uid, |resource| {
             let before = resource.reconcile.replace(requested.to_owned());
             before.as_deref() != Some(requested)
         })
     }
 
-    pub fn memory(&self, uid: &str) -> Memory {
+    pub fn memory(&self, uid: &Uid) -> Memory {
         self.with(|contents| {
             let resource = contents.resources.get(uid);
             resource
@@ -247,12 +248,12 @@ impl<P> ProcessState<P> {
     }
 
     /// Replaces the memory of a resource by what an observation has made of it.
-    pub fn remember(&self, uid: &str, memory: Memory) {
+    pub fn remember(&self, uid: &Uid, memory: Memory) {
         self.update(uid, |resource| resource.memory = memory);
     }
 
     /// From now on only snapshots that begin after `tick` count, and failed actions are retried.
-    pub fn invalidate(&self, uid: &str, tick: Tick) {
+    pub fn invalidate(&self, uid: &Uid, tick: Tick) {
         self.update(uid, |resource| {
             resource.memory.retry();
             resource.wrote = Some(tick.into());
@@ -262,7 +263,7 @@ impl<P> ProcessState<P> {
     }
 
     /// Remembers the resource in the way, if there is one. Returns whether it changed.
-    pub fn waits_for_holder(&self, uid: &str, holder: Option<&String>) -> bool {
+    pub fn waits_for_holder(&self, uid: &Uid, holder: Option<&String>) -> bool {
         let known = self.with(|contents| {
             contents
                 .resources
@@ -277,12 +278,12 @@ impl<P> ProcessState<P> {
 
     /// Remembers the last report, with its generation, on an object that other operators report on
     /// too.
-    pub fn reported(&self, uid: &str, reported: (Option<i64>, Report)) {
+    pub fn reported(&self, uid: &Uid, reported: (Option<i64>, Report)) {
         self.update(uid, |resource| resource.reported = Some(Box::new(reported)));
     }
 
     /// True if this equals the last report.
-    pub fn was_reported(&self, uid: &str, report: &(Option<i64>, Report)) -> bool {
+    pub fn was_reported(&self, uid: &Uid, report: &(Option<i64>, Report)) -> bool {
         self.with(|contents| {
             contents
                 .resources
@@ -294,18 +295,18 @@ impl<P> ProcessState<P> {
     }
 
     /// Marks that a step is running. A resource has one at a time.
-    pub fn begin_step(&self, uid: &str) -> StepGuard<'_, P> {
+    pub fn begin_step(&self, uid: &Uid) -> StepGuard<'_, P> {
         self.update(uid, |resource| resource.in_step = true);
         StepGuard {
             state: self,
-            uid: uid.to_owned(),
+            uid: uid.clone(),
         }
     }
 
     /// Records a failed step. Returns the memory of the resource.
     pub fn step_failed(
         &self,
-        uid: &str,
+        uid: &Uid,
         (action, problem): (Action, ActionProblem),
         generation: i64,
         now: Timestamp,
@@ -317,18 +318,18 @@ impl<P> ProcessState<P> {
     }
 
     /// Forgets the failures of an action that has succeeded.
-    pub fn action_succeeded(&self, uid: &str, action: Action) {
+    pub fn action_succeeded(&self, uid: &Uid, action: Action) {
         self.update(uid, |resource| resource.memory.succeeded(action));
     }
 
-    pub fn restart_answered(&self, uid: &str, at: Timestamp, answered: RestartAnswer) {
+    pub fn restart_answered(&self, uid: &Uid, at: Timestamp, answered: RestartAnswer) {
         self.update(uid, |resource| {
             resource.memory.restart_answered = Some((at, answered))
         });
     }
 
     /// Notes that a call is recorded in the resource and about to be sent.
-    pub fn call_recorded(&self, uid: &str, action: Action, at: Timestamp) {
+    pub fn call_recorded(&self, uid: &Uid, action: Action, at: Timestamp) {
         self.update(uid, |resource| resource.memory.recorded(action, at));
     }
 
@@ -344,32 +345,32 @@ impl<P> ProcessState<P> {
     }
 
     /// Counts a repair.
-    pub fn repaired(&self, uid: &str, repair: Repair, now: Timestamp) {
-        self.with(|contents| contents.repairs.made(uid, repair, now));
+    pub fn repaired(&self, uid: &Uid, repair: Repair, now: Timestamp) {
+        self.with(|contents| contents.repairs.made(uid.as_str(), repair, now));
     }
 
     /// When the repair may be made again, if something else undoes it too often.
     pub fn repair_waits_until(
         &self,
-        uid: &str,
+        uid: &Uid,
         repair: &Repair,
         now: Timestamp,
     ) -> Option<Timestamp> {
-        self.with(|contents| contents.repairs.waits_until(uid, repair, now))
+        self.with(|contents| contents.repairs.waits_until(uid.as_str(), repair, now))
     }
 
     /// Remembers the message that reports the undone repair.
-    pub fn contention_reported(&self, uid: &str, message: String) {
-        self.with(|contents| contents.repairs.keep_message(uid, message));
+    pub fn contention_reported(&self, uid: &Uid, message: String) {
+        self.with(|contents| contents.repairs.keep_message(uid.as_str(), message));
     }
 
     /// The message about the undone repair, and until when it is true at least.
-    pub fn reported_contention(&self, uid: &str, now: Timestamp) -> Option<(String, Timestamp)> {
-        self.with(|contents| contents.repairs.reported(uid, now))
+    pub fn reported_contention(&self, uid: &Uid, now: Timestamp) -> Option<(String, Timestamp)> {
+        self.with(|contents| contents.repairs.reported(uid.as_str(), now))
     }
 
     /// Sets why a resource of `kind` waits.
-    pub fn waits(&self, uid: &str, kind: &str, now: Option<Reason>) {
+    pub fn waits(&self, uid: &Uid, kind: &str, now: Option<Reason>) {
         self.with(|contents| {
             let known = contents
                 .resources
@@ -388,7 +389,7 @@ impl<P> ProcessState<P> {
         self.with(|contents| contents.resources.waiting(kind))
     }
 
-    fn update<T>(&self, uid: &str, change: impl FnOnce(&mut ResourceState) -> T) -> T {
+    fn update<T>(&self, uid: &Uid, change: impl FnOnce(&mut ResourceState) -> T) -> T {
         self.with(|contents| contents.resources.change(uid, change))
     }
 

@@ -13,7 +13,7 @@ pub use self::findings::{Dated, KeyCount, are_many, has_many_keys};
 use self::findings::{many_keys, organization_keys, reach, too_large, unreadable};
 pub use self::projects::{ProjectsObserved, gone, seen, to_ask};
 use super::memory::of_fault;
-use super::{Decision, Health, Meta, Reason, Report, Sync, Wake, later};
+use super::{Decision, Health, Observed, Reason, Report, Sync, Wake, later};
 use crate::api::AccountStatus;
 use crate::domain::Fault;
 
@@ -28,9 +28,10 @@ const PROBE_EVERY: Duration = Duration::from_secs(300);
 const RETRY_EVERY: Duration = Duration::from_secs(15);
 
 /// The input of a decision about an Account, besides the time.
+pub type AccountObserved = Observed<AccountFacts>;
+
 #[derive(Clone, Debug)]
-pub struct AccountObserved {
-    pub meta: Meta,
+pub struct AccountFacts {
     pub credential: Credential,
     /// The last check of these very credentials.
     pub check: Option<AccountCheck>,
@@ -95,7 +96,8 @@ pub enum AccountStep {
     Check,
 }
 
-/// Decides about an Account or ClusterAccount.
+/// Decides about an Account or ClusterAccount. It passes none of the `gates`: an account has no
+/// record and no pause, and it is checked even while its deletion waits for its users.
 pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
     if observed.meta.deleting && observed.blocking.is_empty() {
         let report = Report::progressing(Reason::Deleting, "Nothing uses the account any more.");

@@ -48,23 +48,21 @@ pub use unfollowed::{Unfollowed, unfollowed};
 use self::snapshot::ComputeSnapshot;
 use super::connection::{Address, CredentialsView, SecretView};
 use super::disruption::{Permit, permit};
+use super::gates::{self, Gates};
 use super::identity::{ComputeIdentity, RestartRecord};
 use super::memory::of_fault;
-use super::names::ClusterId;
 use super::seal::InvalidAnnotation;
-use super::{
-    AccountView, Decision, Health, Limits, Memory, Meta, Reason, Report, Wake, brake, later, paused,
-};
+use super::{Decision, Health, Memory, Observed, Reason, Report, Wake, later};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, NotApplied};
 use crate::domain::{
     Compute, ComputeState, Fault, Listed, NameSupport, PostgresSettings, Role, Shown,
 };
 
 /// The input of a decision about a Compute, besides its spec and the time.
+pub type ComputeObserved = Observed<ComputeFacts>;
+
 #[derive(Clone, Debug)]
-pub struct ComputeObserved {
-    pub meta: Meta,
-    pub uid: String,
+pub struct ComputeFacts {
     pub identity: Result<ComputeIdentity, InvalidAnnotation>,
     /// The record from a backup or a user's annotation, if the status has none.
     pub wish: Option<ComputeIdentity>,
@@ -74,7 +72,6 @@ pub struct ComputeObserved {
     pub restart_annotation: Option<String>,
     /// Computes that no create of this resource created, according to the user's annotation.
     pub not_created: BTreeSet<String>,
-    pub account: AccountView,
     /// The base URL of the account's platform.
     pub platform: Option<String>,
     /// The account's checks show that the project no longer exists.
@@ -93,14 +90,8 @@ pub struct ComputeObserved {
     pub name_support: NameSupport,
     /// Database settings of unresolved creates that the platform is seen to return unchanged.
     pub returned: Vec<PostgresSettings>,
-    pub memory: Memory,
     /// Newer reads fail: the existing snapshot is stale from this time on.
     pub stale_from: Option<Timestamp>,
-    pub limits: Limits,
-    /// The cluster that the operator manages, for unique names.
-    pub cluster: ClusterId,
-    /// A random number for this decision, for unique names.
-    pub random: u32,
 }
 
 /// The newest usable snapshot of the project, limited to the relevant computes: those of the
@@ -138,56 +129,59 @@ fn choose(
     agenda: Option<&Agenda>,
     now: Timestamp,
 ) -> ComputeDecision {
-    if !is_orphaned(spec)
-        && let Some(braked) = brake::held(&observed.meta, &observed.limits)
-    {
-        return braked;
-    }
-    let identity = match &observed.identity {
-        Ok(identity) => identity,
-        Err(invalid) => return record::invalid(spec, observed, invalid),
+    let case = match &observed.identity {
+        Ok(identity) => Ok(ComputeCase {
+            spec,
+            observed,
+            identity,
+            agenda,
+            now,
+        }),
+        Err(invalid) => Err(record::invalid(spec, observed, invalid)),
     };
-    let case = ComputeCase {
-        spec,
-        observed,
-        identity,
-        agenda,
-        now,
-    };
-    if observed.meta.deleting {
-        return delete::decide(&case);
+    gates::decide(observed, !is_orphaned(spec), case)
+}
+
+impl Gates for ComputeCase<'_> {
+    type Step = ComputeStep;
+
+    fn deletion(&self) -> ComputeDecision {
+        delete::decide(self)
     }
-    if let Some(paused) = paused(&observed.meta) {
-        return Decision::rest(paused);
+
+    fn before_account(&self) -> Option<ComputeDecision> {
+        record::restore(self)
     }
-    if let Some(choice) = record::restore(&case) {
-        return choice;
+
+    /// The connection Secret still follows the spec and the credentials.
+    fn without_account(&self, obstacle: Report) -> ComputeDecision {
+        connection::meanwhile(self, obstacle)
     }
-    if observed.account == AccountView::Pending {
-        return Decision::silent();
-    }
-    if let Some(obstacle) = observed.account.obstacle() {
-        return connection::meanwhile(&case, Report::of(obstacle));
-    }
-    match &observed.snapshot {
-        SnapshotState::Pending => Decision::silent(),
-        SnapshotState::Failed(fault) => {
-            connection::meanwhile(&case, Report::of(unreadable(spec, fault)))
-        }
-        SnapshotState::Taken { at, computes } => {
-            let snapshot = ComputeSnapshot::new(*at, computes);
-            if let Some(report) = record::elsewhere(&case) {
-                return Decision::rest(report);
+
+    fn decision(&self) -> ComputeDecision {
+        match &self.observed.snapshot {
+            SnapshotState::Pending => Decision::silent(),
+            SnapshotState::Failed(fault) => {
+                connection::meanwhile(self, Report::of(unreadable(self.spec, fault)))
             }
-            match (&identity.binding, &identity.intent) {
-                (Some(binding), _) => keep::decide(&case, binding, &snapshot),
-                (None, Some(intent)) => create::recover(&case, intent, &snapshot),
-                (None, None) => match wish::of(&case) {
-                    Some(wish) => wish::decide(&case, wish, &snapshot),
-                    None => create::adopt_or_create(&case, &snapshot),
-                },
+            SnapshotState::Taken { at, computes } => {
+                with_snapshot(self, &ComputeSnapshot::new(*at, computes))
             }
         }
+    }
+}
+
+fn with_snapshot(case: &ComputeCase, snapshot: &ComputeSnapshot) -> ComputeDecision {
+    if let Some(report) = record::elsewhere(case) {
+        return Decision::rest(report);
+    }
+    match (&case.identity.binding, &case.identity.intent) {
+        (Some(binding), _) => keep::decide(case, binding, snapshot),
+        (None, Some(intent)) => create::recover(case, intent, snapshot),
+        (None, None) => match wish::of(case) {
+            Some(wish) => wish::decide(case, wish, snapshot),
+            None => create::adopt_or_create(case, snapshot),
+        },
     }
 }
 

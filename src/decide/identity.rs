@@ -10,6 +10,7 @@ mod keys;
 mod restarts;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 
 use jiff::Timestamp;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -23,7 +24,7 @@ pub use self::restarts::{BeforeRestart, InVain, Maintained, RestartAnswer, Resta
 use super::names::RECORD;
 use super::seal::{self, InvalidAnnotation, ObjectKey};
 use super::{WATCHED, later};
-use crate::api::{Compute, ObjectMeta, ProjectKey};
+use crate::api::ObjectMeta;
 use crate::domain::{self, NameSupport, Settings};
 
 /// How a Compute was bound to its compute.
@@ -110,6 +111,13 @@ impl CreateIntent {
         } else {
             Evidence::ByBaseline
         }
+    }
+
+    /// Returns true if the branch had this compute before the create, as far as recorded.
+    pub fn is_in_baseline(&self, id: &str) -> bool {
+        self.baseline
+            .as_ref()
+            .is_some_and(|baseline| baseline.contains(id))
     }
 
     /// Adds this create to the unanswered creates. Equal ones share one record, so that the
@@ -274,15 +282,22 @@ pub struct Record<T> {
     /// From the annotation, or from the status of an earlier resource of the same name. Present
     /// only if the status has no record of this resource. Anybody with write access to the resource
     /// may have written it.
-    pub wish: Option<T>,
-    /// The text in the status; `None` if nothing is recorded yet.
-    pub text: Option<String>,
+    pub wish: Option<Box<T>>,
+    /// The status has it.
+    pub is_recorded: bool,
     /// The annotation is a copy of the record, as far as a restore needs it.
     pub is_annotated: bool,
 }
 
 /// The record type of a kind.
-pub trait RecordedIdentity: Default + PartialEq + DeserializeOwned {
+pub trait RecordedIdentity:
+    Clone + Default + Debug + PartialEq + DeserializeOwned + Serialize + Send + Sync
+{
+    /// The content of a record about its resource.
+    fn of(record: &Record<Self>) -> Self {
+        record.identity.clone()
+    }
+
     /// Returns true if restoring from `copy` is as good as restoring from this record.
     fn is_restored_by(&self, copy: &Self) -> bool {
         self == copy
@@ -305,14 +320,25 @@ impl RecordedIdentity for ComputeIdentity {
     }
 }
 
-impl RecordedIdentity for ProjectKeyIdentity {}
+impl RecordedIdentity for ProjectKeyIdentity {
+    /// The identity from the status, or the keys of the wish, marked as possibly from a backup.
+    fn of(record: &Record<Self>) -> Self {
+        match &record.wish {
+            Some(wish) => wish.as_ref().clone().restored(),
+            None => record.identity.clone(),
+        }
+    }
+}
+
+/// For kinds without a record.
+impl RecordedIdentity for () {}
 
 impl<T: Default> Default for Record<T> {
     fn default() -> Self {
         Self {
             identity: T::default(),
             wish: None,
-            text: None,
+            is_recorded: false,
             is_annotated: true,
         }
     }
@@ -324,22 +350,14 @@ impl<T> Record<T> {
     pub fn map(self, change: impl Fn(T) -> T) -> Self {
         Self {
             identity: change(self.identity),
-            wish: self.wish.map(change),
+            wish: self.wish.map(|wish| Box::new(change(*wish))),
             ..self
         }
     }
 
     /// The wish if there is one, otherwise the identity from the status.
-    pub fn identity_or_wish(self) -> T {
-        self.wish.unwrap_or(self.identity)
-    }
-}
-
-impl Record<ProjectKeyIdentity> {
-    /// The identity from the status, or the keys of the wish, marked as possibly from a backup.
-    pub fn known(self) -> ProjectKeyIdentity {
-        self.wish
-            .map_or(self.identity, ProjectKeyIdentity::restored)
+    pub fn identity_or_wish(&self) -> &T {
+        self.wish.as_deref().unwrap_or(&self.identity)
     }
 }
 
@@ -395,21 +413,6 @@ impl<T: DeserializeOwned> Version<T> {
     }
 }
 
-/// Reads the record of a Compute.
-///
-/// # Errors
-/// If the status has no record, and the annotation is not as dbplane wrote it. Also if another
-/// version of dbplane wrote one of the two.
-pub fn of_compute(object: &Compute) -> Result<Record<ComputeIdentity>, InvalidAnnotation> {
-    read(
-        &object.metadata,
-        object
-            .status
-            .as_ref()
-            .and_then(|status| status.record.as_deref()),
-    )
-}
-
 /// Reads the record of an unreadable resource. Its metadata holds the record from the status as its
 /// only annotation.
 ///
@@ -425,25 +428,10 @@ fn annotation(meta: &ObjectMeta) -> Option<&str> {
     meta.annotations.as_ref()?.get(RECORD).map(String::as_str)
 }
 
-/// Reads the record of a ProjectKey.
-///
-/// # Errors
-/// If the status has no record, and the annotation is not as dbplane wrote it. Also if another
-/// version of dbplane wrote one of the two.
-pub fn of_key(object: &ProjectKey) -> Result<Record<ProjectKeyIdentity>, InvalidAnnotation> {
-    read(
-        &object.metadata,
-        object
-            .status
-            .as_ref()
-            .and_then(|status| status.record.as_deref()),
-    )
-}
-
 /// Only the status of this very resource is trusted. Texts that dbplane did not write are ignored
 /// if the status counts. A text of another version of dbplane is an error, because it may hold
 /// facts that this version cannot read.
-fn read<T: RecordedIdentity>(
+pub(super) fn read<T: RecordedIdentity>(
     meta: &ObjectMeta,
     status: Option<&str>,
 ) -> Result<Record<T>, InvalidAnnotation> {
@@ -462,7 +450,7 @@ fn read<T: RecordedIdentity>(
     }
     let is_own = |head: &Head| meta.uid.as_deref().unwrap_or_default() == head.uid;
     let Some(status_says) = of_status else {
-        let wish = of_annotation.transpose()?.map(|version| version.identity);
+        let wish = of_annotation.transpose()?.map(|it| Box::new(it.identity));
         return Ok(Record {
             wish,
             ..Record::default()
@@ -470,7 +458,7 @@ fn read<T: RecordedIdentity>(
     };
     if !is_own(&status_says.head) {
         return Ok(Record {
-            wish: Some(status_says.identity),
+            wish: Some(Box::new(status_says.identity)),
             ..Record::default()
         });
     }
@@ -482,7 +470,7 @@ fn read<T: RecordedIdentity>(
     Ok(Record {
         identity,
         wish: None,
-        text: status.map(str::to_owned),
+        is_recorded: true,
         is_annotated,
     })
 }

@@ -36,26 +36,23 @@ pub use self::status::status;
 pub use self::step::KeyStep;
 pub use self::template::template;
 pub use self::trial::tried;
+use super::gates::{self, Gates};
 use super::identity::{KeyIdentity, LostBecause, LostKey, ProjectKeyIdentity};
-use super::names::{ClusterId, Mark};
+use super::names::Mark;
 use super::seal::InvalidAnnotation;
-use super::{
-    AccountView, Action, Decision, Limits, Memory, Meta, Reason, Report, Wake, YOUNG_KEY, brake,
-    later, memory, paused,
-};
+use super::{Action, Decision, Observed, Reason, Report, Wake, YOUNG_KEY, later, memory};
 use crate::api::{KeyDeletion, ProjectKeySpec};
 use crate::domain::{KeyEntry, Listed, Shown};
 
 /// The input of a decision about a ProjectKey, besides its spec and the time.
+pub type KeyObserved = Observed<KeyFacts>;
+
 #[derive(Clone, Debug)]
-pub struct KeyObserved {
-    pub meta: Meta,
-    pub uid: String,
+pub struct KeyFacts {
     pub created: Timestamp,
     pub identity: Result<ProjectKeyIdentity, InvalidAnnotation>,
     /// The identity is from a backup, or looks like it, and the status does not have it yet.
     pub is_wish: bool,
-    pub account: AccountView,
     /// The base URL of the account's platform, if the account can be used.
     pub platform: Option<String>,
     /// The account's checks show that the project no longer exists.
@@ -85,12 +82,6 @@ pub struct KeyObserved {
     pub unsaved: Option<KeyIdentity>,
     /// The platform's last answer to that key.
     pub unsaved_probe: Probe,
-    pub memory: Memory,
-    pub limits: Limits,
-    /// The cluster that the operator runs for.
-    pub cluster: ClusterId,
-    /// A random number of this decision, for unique names.
-    pub random: u32,
 }
 
 /// The organization's keys.
@@ -231,61 +222,58 @@ pub fn decide(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> 
 }
 
 fn choose(spec: &ProjectKeySpec, observed: &KeyObserved, now: Timestamp) -> KeyDecision {
-    let orphaned = spec.deletion == KeyDeletion::Orphan;
-    if !orphaned && let Some(braked) = brake::held(&observed.meta, &observed.limits) {
-        return braked;
-    }
-    let identity = match &observed.identity {
-        Ok(identity) => identity,
-        Err(invalid) => return invalid_record(spec, observed, invalid),
+    let case = match &observed.identity {
+        Ok(identity) => Ok(KeyCase {
+            spec,
+            observed,
+            identity,
+            secret: trusted(&observed.secret, identity),
+            now,
+        }),
+        Err(invalid) => Err(invalid_record(spec, observed, invalid)),
     };
-    let case = KeyCase {
-        spec,
-        observed,
-        identity,
-        secret: trusted(&observed.secret, identity),
-        now,
-    };
-    if let Some(choice) = case.record_identity() {
-        return choice;
-    }
-    if observed.meta.deleting {
-        return delete::decide(&case);
-    }
-    // Save a secret in memory first: the platform shows it only once.
-    if let Some(key) = &observed.unsaved
-        && !matches!(case.secret, KeySecretView::Foreign(_))
-    {
-        return save(&case, key);
-    }
-    if let Some(paused) = paused(&observed.meta) {
-        return Decision::rest(paused);
-    }
-    if !observed.meta.has_finalizer && is_held(identity) {
-        return case.restore();
-    }
-    if identity.intent.is_none()
-        && let Some(choice) = manual_revocation::acknowledged(&case)
-    {
-        return choice;
-    }
-    with_account(&case)
+    gates::decide(observed, spec.deletion != KeyDeletion::Orphan, case)
 }
 
-/// The part of a decision that needs the account.
-fn with_account(case: &KeyCase) -> KeyDecision {
-    match &case.observed.account {
-        AccountView::Usable { organization: None } => Decision::rest(case.no_organization()),
-        AccountView::Usable {
-            organization: Some(_),
-        } => case
-            .wrong_account()
-            .or_else(|| unlisted::noted(case))
-            .unwrap_or_else(|| keep::decide(case)),
-        account => match account.obstacle() {
-            Some(obstacle) => Decision::rest(Report::of(obstacle)),
-            None => Decision::silent(),
-        },
+impl Gates for KeyCase<'_> {
+    type Step = KeyStep;
+
+    /// Records the identity from an annotation first, before anything depends on it.
+    fn before_deletion(&self) -> Option<KeyDecision> {
+        self.record_identity()
+    }
+
+    fn deletion(&self) -> KeyDecision {
+        delete::decide(self)
+    }
+
+    /// Saves a secret in memory first: the platform shows it only once.
+    fn before_pause(&self) -> Option<KeyDecision> {
+        let key = self.observed.unsaved.as_ref()?;
+        match self.secret {
+            KeySecretView::Foreign(_) => None,
+            _ => Some(save(self, key)),
+        }
+    }
+
+    /// Keys that a user has revoked leave the record even if the account cannot be used.
+    fn before_account(&self) -> Option<KeyDecision> {
+        if !self.observed.meta.has_finalizer && is_held(self.identity) {
+            return Some(self.restore());
+        }
+        match self.identity.intent {
+            Some(_) => None,
+            None => manual_revocation::acknowledged(self),
+        }
+    }
+
+    fn decision(&self) -> KeyDecision {
+        if self.organization().is_none() {
+            return Decision::rest(self.no_organization());
+        }
+        self.wrong_account()
+            .or_else(|| unlisted::noted(self))
+            .unwrap_or_else(|| keep::decide(self))
     }
 }
 

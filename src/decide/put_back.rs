@@ -2,6 +2,7 @@
 //! Object versions then go backwards: stored objects are older than the process knows. Without
 //! detection, nothing would be decided until the versions catch up.
 
+use crate::api::Uid;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -70,17 +71,17 @@ impl Doubt {
 #[derive(Debug, Default)]
 pub struct Lasting {
     /// The doubts at the last look, and at how many looks before it, by the UID of the object.
-    before: BTreeMap<String, (Doubt, u32)>,
+    before: BTreeMap<Uid, (Doubt, u32)>,
     /// The object that was read last.
-    asked: Option<String>,
+    asked: Option<Uid>,
 }
 
 impl Lasting {
     /// The next object to read, given the present doubts, and how long its doubt has lasted: one with
     /// the same doubt at the last look. Objects take turns, because a lagging watch on one says
     /// nothing about the others.
-    pub fn next(&mut self, doubts: BTreeMap<String, Doubt>) -> Option<(String, Duration)> {
-        let looks = |uid: &String, doubt: Doubt| {
+    pub fn next(&mut self, doubts: BTreeMap<Uid, Doubt>) -> Option<(Uid, Duration)> {
+        let looks = |uid: &Uid, doubt: Doubt| {
             let before = self.before.get(uid).filter(|(before, _)| *before == doubt);
             before.map_or(0, |(_, looks)| looks.saturating_add(1))
         };
@@ -96,7 +97,7 @@ impl Lasting {
             .filter(|(_, (_, looks))| *looks > 0)
             .map(|(uid, (_, looks))| (uid, PATIENCE * *looks));
         let follows =
-            |(uid, _): &(&String, Duration)| self.asked.as_ref().is_none_or(|asked| *uid > asked);
+            |(uid, _): &(&Uid, Duration)| self.asked.as_ref().is_none_or(|asked| *uid > asked);
         let next = lasting.clone().find(follows).or_else(|| lasting.min());
         let next = next.map(|(uid, lasted)| (uid.clone(), lasted));
         if let Some((uid, _)) = &next {

@@ -20,14 +20,16 @@ use self::member::Replica;
 pub use self::member::{Relation, is_replica_of, relation};
 pub use self::status::{selector, status};
 use super::connection::{ConnectionSecret, CredentialsView, SecretView};
+use super::gates::{self, Gates};
 use super::memory::Backoff;
-use super::{Action, Decision, Memory, Meta, Reason, Report, Wake, later, paused};
-use crate::api::{Compute, ReadReplicaSetSpec};
+use super::{Action, Decision, Observed, Reason, Report, Wake, later};
+use crate::api::{Compute, Known, ReadReplicaSetSpec, Uid};
 
 /// The input of a decision about a set, besides its spec and the time.
+pub type SetObserved = Observed<SetFacts>;
+
 #[derive(Clone, Debug)]
-pub struct SetObserved {
-    pub meta: Meta,
+pub struct SetFacts {
     /// The Computes of the set, and those that it may adopt.
     pub computes: Vec<FoundReplica>,
     /// The cache shows all writes of this process to these Computes.
@@ -43,14 +45,13 @@ pub struct SetObserved {
     pub connection_secret: Option<String>,
     /// Secrets of this resource that its spec no longer names.
     pub unused_secrets: Vec<String>,
-    pub memory: Memory,
 }
 
 /// A Compute and its relation to the set.
 #[derive(Clone, Debug)]
 pub struct FoundReplica {
     pub relation: Relation,
-    pub compute: Arc<Compute>,
+    pub compute: Arc<Known<Compute>>,
 }
 
 /// One side effect.
@@ -79,7 +80,7 @@ pub enum SetStep {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
     pub name: String,
-    pub uid: String,
+    pub uid: Uid,
     pub version: Option<String>,
 }
 
@@ -101,33 +102,39 @@ pub fn decide(
     observed: &SetObserved,
     now: Timestamp,
 ) -> Decision<SetStep> {
-    if observed.meta.deleting {
-        return Decision::rest(Report::progressing(
+    // Deleting a set deletes nothing on the platform: its Computes have their own brake.
+    gates::decide(observed, false, Ok(SetCase::new(spec, observed, now)))
+}
+
+impl Gates for SetCase<'_> {
+    type Step = SetStep;
+
+    fn deletion(&self) -> SetDecision {
+        Decision::rest(Report::progressing(
             Reason::Deleting,
             "Kubernetes deletes the Computes of this set, unless it is told to leave them.",
-        ));
+        ))
     }
-    if let Some(paused) = paused(&observed.meta) {
-        return Decision::rest(paused);
+
+    fn decision(&self) -> SetDecision {
+        if !self.observed.settled {
+            return Decision::silent().no_later(Wake::At(later(self.now, SHOWN_AFTER)));
+        }
+        let report = self.report();
+        let choices = [
+            self.membership(&report),
+            self.account(&report),
+            self.number(&report),
+            self.change(&report),
+            self.connection(&report),
+        ];
+        Decision::first_step(
+            choices
+                .into_iter()
+                .flatten()
+                .chain([Decision::rest(report)]),
+        )
     }
-    if !observed.settled {
-        return Decision::silent().no_later(Wake::At(later(now, SHOWN_AFTER)));
-    }
-    let case = SetCase::new(spec, observed, now);
-    let report = case.report();
-    let choices = [
-        case.membership(&report),
-        case.account(&report),
-        case.number(&report),
-        case.change(&report),
-        case.connection(&report),
-    ];
-    Decision::first_step(
-        choices
-            .into_iter()
-            .flatten()
-            .chain([Decision::rest(report)]),
-    )
 }
 
 impl<'a> SetCase<'a> {

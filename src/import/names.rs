@@ -36,7 +36,8 @@ pub fn assign(computes: &[FoundCompute], taken: &BTreeSet<String>) -> BTreeMap<S
 /// A name for each of these keys, in the same order.
 pub fn of_keys(keys: &[FoundKey]) -> Vec<String> {
     let mut used = BTreeSet::new();
-    let name = |key: &FoundKey| {
+    let mut names = Vec::new();
+    for key in keys {
         let plain = plain(&key.name, LONGEST_READABLE);
         let readable = if plain.is_empty() {
             "key".to_owned()
@@ -52,9 +53,9 @@ pub fn of_keys(keys: &[FoundKey]) -> Vec<String> {
             .find(|name| !used.contains(name))
             .unwrap_or_else(|| digest.clone());
         used.insert(name.clone());
-        name
-    };
-    keys.iter().map(name).collect()
+        names.push(name);
+    }
+    names
 }
 
 /// The readable name, and then the same with increasing parts of the digest.

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 use super::print::Print;
 use super::request::{Request, Resource, Response, full_name};
 use super::stored::kind;
+use crate::api::Known;
 use crate::cluster::{AppliedSecret, Cluster, Event, Object};
+use crate::decide::Recorded;
 
 /// Carries requests to a cluster in memory, or loses them.
 pub trait Carrier: Send + Sync {
@@ -112,7 +114,7 @@ impl<C: Carrier> Cluster for Port<C> {
         Ok(self.found(resource).await?.is_some())
     }
 
-    async fn create<K: Object>(&self, new: &K) -> Result<K, kube::Error> {
+    async fn create<K: Object + Recorded>(&self, new: &K) -> Result<Known<K>, kube::Error> {
         let mut value = json!(new);
         value["apiVersion"] = json!(K::api_version(&()));
         value["kind"] = json!(K::kind(&()));

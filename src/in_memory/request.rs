@@ -70,26 +70,26 @@ pub enum Request {
 
 /// The object, Secret or namespace that a request is about.
 #[derive(Debug)]
-pub enum Target<'a> {
+pub enum RequestTarget<'a> {
     Object(&'a Resource),
     Secret(&'a str),
     Namespace(&'a str),
 }
 
 impl Request {
-    pub fn target(&self) -> Target<'_> {
+    pub fn target(&self) -> RequestTarget<'_> {
         match self {
             Self::Patch { resource, .. }
             | Self::ApplyStatus { resource, .. }
             | Self::Create { resource, .. }
             | Self::Delete { resource, .. }
             | Self::Event { resource, .. }
-            | Self::ReadObject(resource) => Target::Object(resource),
+            | Self::ReadObject(resource) => RequestTarget::Object(resource),
             Self::ReadSecret(name)
             | Self::CreateSecret(name, _)
             | Self::ApplySecret { name, .. }
-            | Self::PatchSecret { name, .. } => Target::Secret(name),
-            Self::IsNamespaceTerminating(name) => Target::Namespace(name),
+            | Self::PatchSecret { name, .. } => RequestTarget::Secret(name),
+            Self::IsNamespaceTerminating(name) => RequestTarget::Namespace(name),
         }
     }
 

@@ -51,6 +51,12 @@ struct SeenLease {
     since: Duration,
 }
 
+impl SeenLease {
+    fn is_version_of(&self, lease: Option<&LeaseView>) -> bool {
+        self.lease.as_ref().map(|seen| &seen.version) == lease.map(|lease| &lease.version)
+    }
+}
+
 impl LeaseCandidate {
     pub fn new(identity: String) -> Self {
         Self {
@@ -98,15 +104,11 @@ impl LeaseCandidate {
 
     /// Applies a read of the lease whose answer arrived at `now`.
     pub fn read(&mut self, lease: Option<LeaseView>, now: Duration) {
-        let version = |lease: &Option<LeaseView>| lease.as_ref().map(|lease| lease.version.clone());
-        let before = self
-            .seen
-            .take()
-            .filter(|seen| version(&seen.lease) == version(&lease));
-        let seen = SeenLease {
-            since: before.map_or(now, |seen| seen.since),
-            lease,
+        let since = match self.seen.take() {
+            Some(seen) if seen.is_version_of(lease.as_ref()) => seen.since,
+            _ => now,
         };
+        let seen = SeenLease { since, lease };
         let is_own = seen
             .lease
             .as_ref()

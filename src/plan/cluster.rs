@@ -13,12 +13,13 @@ use serde_json::Value;
 use super::PlanError;
 use super::id::Id;
 use super::outside::Outside;
-use super::steps::Step;
+use super::steps::PlannedStep;
 use super::trail::StepTrail;
 use crate::api::ObjectMeta;
 use crate::controller::object::Managed;
 use crate::in_memory::{
-    Carrier, InMemoryCluster, Print, Request, Response, Stored, Target, full_name, kind, refused,
+    Carrier, InMemoryCluster, Print, Request, RequestTarget, Response, Stored, full_name, kind,
+    refused,
 };
 
 /// Carries the requests of passes to a cluster in memory, and records their steps.
@@ -165,9 +166,9 @@ impl PlanCluster {
         let mut stored = self.stored();
         let (mut object, mut secret) = (None, None);
         match request.target() {
-            Target::Object(resource) => object = stored.objects.get(resource).cloned(),
-            Target::Secret(name) => secret = stored.secrets.get(name).cloned(),
-            Target::Namespace(_) => {}
+            RequestTarget::Object(resource) => object = stored.objects.get(resource).cloned(),
+            RequestTarget::Secret(name) => secret = stored.secrets.get(name).cloned(),
+            RequestTarget::Namespace(_) => {}
         }
         let response = stored.handle(request, self.now).map_err(|code| {
             let message = match code {
@@ -179,7 +180,7 @@ impl PlanCluster {
         })?;
         let step = match (request.target(), &response) {
             _ if !request.writes() => None,
-            (Target::Secret(name), _) => {
+            (RequestTarget::Secret(name), _) => {
                 let after = stored.secrets.get(name);
                 after.and_then(|after| write_of(secret.as_deref(), after))
             }
@@ -194,21 +195,21 @@ impl PlanCluster {
 }
 
 /// The step that a request for an object is, if it is one.
-fn step_of(request: &Request, before: Option<&Stored>, object: &Stored) -> Option<Step> {
+fn step_of(request: &Request, before: Option<&Stored>, object: &Stored) -> Option<PlannedStep> {
     let id = Id::of_value(&object.value)?;
     let (kind, name) = (id.kind, id.name);
     match request {
-        Request::Create { .. } => Some(Step::CreateObject { kind, name }),
-        Request::Delete { .. } => Some(Step::DeleteObject { kind, name }),
+        Request::Create { .. } => Some(PlannedStep::CreateObject { kind, name }),
+        Request::Delete { .. } => Some(PlannedStep::DeleteObject { kind, name }),
         Request::Patch { .. } if before?.value["spec"] != object.value["spec"] => {
-            Some(Step::ChangeObject { kind, name })
+            Some(PlannedStep::ChangeObject { kind, name })
         }
         _ => None,
     }
 }
 
 /// The write of a Secret, unless no entry has changed.
-fn write_of(before: Option<&Secret>, after: &Secret) -> Option<Step> {
+fn write_of(before: Option<&Secret>, after: &Secret) -> Option<PlannedStep> {
     let nothing = BTreeMap::new();
     let entries_before = before.and_then(|secret| secret.data.as_ref());
     let entries_before = entries_before.unwrap_or(&nothing);
@@ -222,7 +223,7 @@ fn write_of(before: Option<&Secret>, after: &Secret) -> Option<Step> {
     if before.is_some() && entries.is_empty() {
         return None;
     }
-    Some(Step::WriteSecret {
+    Some(PlannedStep::WriteSecret {
         name: after.name_any(),
         new: before.is_none(),
         entries,
@@ -232,11 +233,11 @@ fn write_of(before: Option<&Secret>, after: &Secret) -> Option<Step> {
 impl Carrier for PlanCluster {
     async fn carry(&self, request: Request) -> Result<Response, kube::Error> {
         match request.target() {
-            Target::Secret(name) => self.read_secret(name).await?,
-            Target::Namespace(name) => {
+            RequestTarget::Secret(name) => self.read_secret(name).await?,
+            RequestTarget::Namespace(name) => {
                 return self.is_terminating(name).await.map(Response::Terminating);
             }
-            Target::Object(_) => {}
+            RequestTarget::Object(_) => {}
         }
         self.handle(&request)
     }

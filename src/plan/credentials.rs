@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use super::PlanError;
 use super::cluster::PlanCluster;
 use super::outside::Outside;
-use crate::api::{Account, AccountKind, ClusterAccount, PlatformAccess};
+use crate::api::{Account, AccountKind, ClusterAccount, Known, PlatformAccess};
 use crate::controller::account::{AnyAccount, CredentialRef};
 use crate::controller::object::AccountName;
 use crate::platform::{ConnectError, Platform};
@@ -74,10 +74,14 @@ impl AccountCredentials {
 /// The planned source of an account's key.
 fn credential(name: &AccountName, cluster: &PlanCluster) -> Option<CredentialRef> {
     match name.kind {
-        AccountKind::Account => Some(cluster.object::<Account>(&name.object_ref())?.credential()),
+        AccountKind::Account => Some(
+            cluster
+                .object::<Known<Account>>(&name.object_ref())?
+                .credential(),
+        ),
         AccountKind::ClusterAccount => Some(
             cluster
-                .object::<ClusterAccount>(&name.object_ref())?
+                .object::<Known<ClusterAccount>>(&name.object_ref())?
                 .credential(),
         ),
     }

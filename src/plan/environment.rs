@@ -13,12 +13,14 @@ use super::cluster::PlanCluster;
 use super::credentials::AccountCredentials;
 use super::platform::InMemoryPlatform;
 use super::trail::StepTrail;
-use crate::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
-use crate::controller::environment::{Admission, Environment, Kind, Lists, Objects, PassSettings};
+use crate::api::{Compute, Known, ObjectMeta, PlatformAccess, ProjectKey};
+use crate::controller::environment::{
+    AdmittedCall, Environment, Kind, Lists, Objects, PassSettings,
+};
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed};
 use crate::controller::registry::AllKinds;
-use crate::controller::state::{Connection, ProcessState};
+use crate::controller::state::{AccountConnection, ProcessState};
 use crate::domain::Fault;
 use crate::in_memory::Port;
 use crate::platform::{
@@ -119,8 +121,8 @@ impl Planner {
 
     fn keys(
         &self,
-        object: &ProjectKey,
-        connection: &Connection<RateLimited>,
+        object: &Known<ProjectKey>,
+        connection: &AccountConnection<RateLimited>,
         after: Option<Tick>,
     ) -> LatestKeys {
         let Some(organization) = &connection.access.organization_id else {
@@ -198,11 +200,11 @@ impl Environment for Planner {
     async fn admit(
         &self,
         client: &RateLimited,
-        call: Admission,
+        call: AdmittedCall,
     ) -> Result<Option<RateLimited>, Fault> {
         match call {
-            Admission::Change => client.admit_change().await.map(Some),
-            Admission::KeyCreation => client.admit_key_creation().await.map(Some),
+            AdmittedCall::Change => client.admit_change().await.map(Some),
+            AdmittedCall::KeyCreation => client.admit_key_creation().await.map(Some),
         }
     }
 }
@@ -235,8 +237,8 @@ impl Objects for Planner {
 impl Lists<RateLimited> for Planner {
     fn latest_snapshot(
         &self,
-        object: &Compute,
-        _: &Connection<RateLimited>,
+        object: &Known<Compute>,
+        _: &AccountConnection<RateLimited>,
         interest: ComputeInterest,
     ) -> LatestSnapshot {
         let account = AccountName::of(&object.spec.account_ref, object);
@@ -250,12 +252,12 @@ impl Lists<RateLimited> for Planner {
         })
     }
 
-    fn stop_observing(&self, _: &Compute) {}
+    fn stop_observing(&self, _: &Known<Compute>) {}
 
     fn latest_keys(
         &self,
-        object: &ProjectKey,
-        connection: &Connection<RateLimited>,
+        object: &Known<ProjectKey>,
+        connection: &AccountConnection<RateLimited>,
         interest: KeyInterest,
     ) -> LatestKeys {
         self.keys(object, connection, interest.after)
@@ -263,8 +265,8 @@ impl Lists<RateLimited> for Planner {
 
     async fn read_keys(
         &self,
-        object: &ProjectKey,
-        connection: &Connection<RateLimited>,
+        object: &Known<ProjectKey>,
+        connection: &AccountConnection<RateLimited>,
         _: KeyInterest,
     ) -> LatestKeys {
         if let Some(organization) = &connection.access.organization_id {
@@ -276,5 +278,5 @@ impl Lists<RateLimited> for Planner {
         self.keys(object, connection, Some(self.tick()))
     }
 
-    fn stop_listing(&self, _: &ProjectKey) {}
+    fn stop_listing(&self, _: &Known<ProjectKey>) {}
 }

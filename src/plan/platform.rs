@@ -10,14 +10,16 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::steps::Step;
+use super::steps::PlannedStep;
 use super::trail::StepTrail;
 use crate::decide::drift;
 use crate::domain::{
     Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, Listed,
     NewCompute, Operation, Project, Role, Shown,
 };
-use crate::platform::{Answer, Computes, KeyList, Keys, Latest, Platform, Reading, Tick};
+use crate::platform::{
+    ChangeAnswer, KeyList, Keys, Latest, Platform, ProjectComputes, Reading, Tick,
+};
 
 /// IDs of planned keys: larger than those of any platform, and still exact in JSON.
 const FIRST_NUMBER: i64 = 9_000_000_000_000_000;
@@ -46,7 +48,7 @@ struct PlatformState {
     computes: BTreeMap<String, Result<PlannedList<Compute>, Fault>>,
     keys: BTreeMap<String, Result<PlannedList<KeyEntry>, Fault>>,
     /// The latest readings, with the number of changes that they show.
-    shown: BTreeMap<String, (u64, Arc<Reading<Computes>>)>,
+    shown: BTreeMap<String, (u64, Arc<Reading<ProjectComputes>>)>,
     latest_keys: Option<(u64, Arc<KeyList>)>,
     made: i64,
     changes: u64,
@@ -115,13 +117,13 @@ impl InMemoryPlatform {
         project: &str,
         tick: Tick,
         after: Option<Tick>,
-    ) -> Option<Latest<Computes>> {
+    ) -> Option<Latest<ProjectComputes>> {
         self.with(|state| {
             let computes = match state.computes.get(project)? {
                 Err(fault) => return Some(failed(fault, tick)),
                 Ok(listed) => &listed.now,
             };
-            let is_current = |shown: &&(u64, Arc<Reading<Computes>>)| {
+            let is_current = |shown: &&(u64, Arc<Reading<ProjectComputes>>)| {
                 shown.0 == state.changes && after.is_none_or(|after| shown.1.began > after)
             };
             let reading = match state.shown.get(project).filter(is_current) {
@@ -275,7 +277,7 @@ impl Platform for InMemoryPlatform {
             branch_id: None,
             settings: new.settings.clone(),
         };
-        self.trail.record(Step::CreateCompute {
+        self.trail.record(PlannedStep::CreateCompute {
             project: project.to_owned(),
             branch: new.branch_id.clone(),
             type_: type_.to_owned(),
@@ -290,20 +292,20 @@ impl Platform for InMemoryPlatform {
         project: &str,
         compute: &str,
         change: &ComputeChange,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<ChangeAnswer, Fault> {
         let (before, after) = self.change(project, compute, |compute| {
             let before = compute.clone();
             compute::apply(compute, change, self.now);
             (before, compute.clone())
         })?;
-        self.trail.record(Step::ChangeCompute {
+        self.trail.record(PlannedStep::ChangeCompute {
             project: project.to_owned(),
             compute: compute.to_owned(),
             fields: compute::changed_fields(change, Some(&before)),
             interrupts: drift::interrupts(change, &before)
                 && before.current_state != ComputeState::Idle,
         });
-        Ok(Answer {
+        Ok(ChangeAnswer {
             compute: Some(after),
             operations: Vec::new(),
         })
@@ -311,7 +313,7 @@ impl Platform for InMemoryPlatform {
 
     async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault> {
         // It is sent even if a list does not show the compute.
-        self.trail.record(Step::DeleteCompute {
+        self.trail.record(PlannedStep::DeleteCompute {
             project: project.to_owned(),
             compute: compute.clone(),
         });
@@ -332,17 +334,21 @@ impl Platform for InMemoryPlatform {
         })
     }
 
-    async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault> {
+    async fn restart_compute(
+        &self,
+        project: &str,
+        compute: &ComputeId,
+    ) -> Result<ChangeAnswer, Fault> {
         let after = self.change(project, compute, |compute| {
             compute.started_at = Some(self.now);
             compute.updated_at = Some(self.now);
             compute.clone()
         })?;
-        self.trail.record(Step::RestartCompute {
+        self.trail.record(PlannedStep::RestartCompute {
             project: project.to_owned(),
             compute: compute.clone(),
         });
-        Ok(Answer {
+        Ok(ChangeAnswer {
             compute: Some(after),
             operations: Vec::new(),
         })
@@ -368,7 +374,7 @@ impl Platform for InMemoryPlatform {
             }
             id
         });
-        self.trail.record(Step::CreateKey {
+        self.trail.record(PlannedStep::CreateKey {
             project: project.to_owned(),
         });
         Ok(CreatedKey {
@@ -420,9 +426,9 @@ impl Platform for InMemoryPlatform {
             // A platform without a list of keys may lack this call, too, which only a real call
             // would show.
             Err(fault @ Fault::Unsupported { .. }) => return Err(fault),
-            Err(_) => self.trail.record(Step::RevokeKey { key }),
+            Err(_) => self.trail.record(PlannedStep::RevokeKey { key }),
             Ok(listed) => {
-                self.trail.record(Step::RevokeKey { key });
+                self.trail.record(PlannedStep::RevokeKey { key });
                 if matches!(
                     listed.find(Some(&id.to_string()), |entry| entry.id == id),
                     Shown::Absent

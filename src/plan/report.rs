@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::api::Condition;
+use crate::api::{Compute, Condition, Known};
 use crate::controller::object::AccountName;
-use crate::decide::{Report, Wake, identity};
+use crate::decide::{Report, Wake};
 use crate::domain;
 
 use super::cluster::PlanCluster;
@@ -13,9 +13,8 @@ use super::id::Id;
 use super::platform::BeforeAndAfter;
 use super::rounds::PassesEnd;
 use super::steps::{
-    Cost, Counts, ManifestChange, Plan, Planned, PlannedCondition, PlannedWait, Step, Units,
+    Cost, Counts, ManifestChange, Plan, Planned, PlannedCondition, PlannedStep, PlannedWait, Units,
 };
-use crate::api::Compute;
 
 /// The compute that a resource is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,14 +28,14 @@ pub struct Bound {
 pub fn bindings(cluster: &PlanCluster) -> BTreeMap<Id, Bound> {
     cluster
         .stored()
-        .all::<Compute>()
+        .all::<Known<Compute>>()
         .iter()
         .filter_map(|compute| bound(compute))
         .collect()
 }
 
-fn bound(compute: &Compute) -> Option<(Id, Bound)> {
-    let identity = identity::of_compute(compute).ok()?.identity;
+fn bound(compute: &Known<Compute>) -> Option<(Id, Bound)> {
+    let identity = compute.identity().ok()?;
     let binding = identity.binding?;
     let account = AccountName::of(&compute.spec.account_ref, compute);
     Some((
@@ -78,11 +77,11 @@ pub fn plan(
 }
 
 /// The step that binds a resource to an existing compute, if there is one.
-fn linked(planner: &Planner, before: Option<&Bound>, after: Option<&Bound>) -> Option<Step> {
+fn linked(planner: &Planner, before: Option<&Bound>, after: Option<&Bound>) -> Option<PlannedStep> {
     let after =
         after.filter(|after| before.is_none_or(|before| before.compute != after.compute))?;
     let existed = change_of(planner, after)?.before.is_some();
-    existed.then(|| Step::LinkCompute {
+    existed.then(|| PlannedStep::LinkCompute {
         compute: after.compute.clone(),
     })
 }
@@ -98,7 +97,7 @@ fn planned(
     id: &Id,
     ended: Option<&PassesEnd>,
     manifest: Option<&ManifestChange>,
-    steps: Vec<Step>,
+    steps: Vec<PlannedStep>,
 ) -> Planned {
     let gone = planner.cluster.0.find(id).is_none();
     let mut planned = Planned {

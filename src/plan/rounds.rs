@@ -8,7 +8,7 @@ use kube::{Resource, ResourceExt};
 
 use super::environment::Planner;
 use super::id::Id;
-use crate::api::{Account, ClusterAccount};
+use crate::api::{Account, ClusterAccount, Known};
 use crate::cluster::explained;
 use crate::controller::account::{AnyAccount, CredentialRef};
 use crate::controller::environment::{Kind, KindVisitor, Kinds, account_of};
@@ -125,12 +125,12 @@ impl Planner {
         }
         let mut accounts = BTreeSet::new();
         let stored = self.cluster.0.stored();
-        for account in stored.all::<Account>() {
+        for account in stored.all::<Known<Account>>() {
             if needs.has(account.as_ref()) {
                 accounts.insert(Id::of(account.as_ref()));
             }
         }
-        for account in stored.all::<ClusterAccount>() {
+        for account in stored.all::<Known<ClusterAccount>>() {
             if needs.has(account.as_ref()) {
                 accounts.insert(Id::of(account.as_ref()));
             }

@@ -12,7 +12,7 @@ use super::id::Id;
     rename_all = "camelCase",
     rename_all_fields = "camelCase"
 )]
-pub enum Step {
+pub enum PlannedStep {
     CreateCompute {
         project: String,
         branch: String,
@@ -68,7 +68,7 @@ pub enum Step {
     },
 }
 
-impl Step {
+impl PlannedStep {
     /// True if the step interrupts connections.
     pub fn interrupts(&self) -> bool {
         match self {
@@ -126,7 +126,7 @@ pub struct Planned {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manifest: Option<ManifestChange>,
     /// In this order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlannedStep>,
     /// True if the resource is gone in the end.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
@@ -225,19 +225,19 @@ impl Counts {
         counts
     }
 
-    fn add(&mut self, step: &Step) {
+    fn add(&mut self, step: &PlannedStep) {
         let counted = match step {
-            Step::CreateCompute { .. } => &mut self.computes_created,
-            Step::ChangeCompute { .. } => &mut self.computes_changed,
-            Step::RestartCompute { .. } => &mut self.computes_restarted,
-            Step::DeleteCompute { .. } => &mut self.computes_deleted,
-            Step::LinkCompute { .. } => &mut self.computes_linked,
-            Step::CreateKey { .. } => &mut self.keys_created,
-            Step::RevokeKey { .. } => &mut self.keys_revoked,
-            Step::WriteSecret { .. } => &mut self.secrets_written,
-            Step::CreateObject { .. } => &mut self.replicas_created,
-            Step::DeleteObject { .. } => &mut self.replicas_deleted,
-            Step::ChangeObject { .. } => return,
+            PlannedStep::CreateCompute { .. } => &mut self.computes_created,
+            PlannedStep::ChangeCompute { .. } => &mut self.computes_changed,
+            PlannedStep::RestartCompute { .. } => &mut self.computes_restarted,
+            PlannedStep::DeleteCompute { .. } => &mut self.computes_deleted,
+            PlannedStep::LinkCompute { .. } => &mut self.computes_linked,
+            PlannedStep::CreateKey { .. } => &mut self.keys_created,
+            PlannedStep::RevokeKey { .. } => &mut self.keys_revoked,
+            PlannedStep::WriteSecret { .. } => &mut self.secrets_written,
+            PlannedStep::CreateObject { .. } => &mut self.replicas_created,
+            PlannedStep::DeleteObject { .. } => &mut self.replicas_deleted,
+            PlannedStep::ChangeObject { .. } => return,
         };
         *counted += 1;
         self.interruptions += usize::from(step.interrupts());

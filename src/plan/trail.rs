@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::PlanError;
 use super::id::Id;
-use super::steps::Step;
+use super::steps::PlannedStep;
 
 /// The steps so far.
 #[derive(Debug, Default)]
@@ -14,7 +14,7 @@ pub struct StepTrail(Mutex<RecordedSteps>);
 #[derive(Debug, Default)]
 struct RecordedSteps {
     acting: Option<Id>,
-    steps: BTreeMap<Id, Vec<Step>>,
+    steps: BTreeMap<Id, Vec<PlannedStep>>,
     /// Number of steps so far.
     count: u64,
     not_read: Vec<String>,
@@ -28,7 +28,7 @@ impl StepTrail {
     }
 
     /// Adds a step to the resource of the current pass.
-    pub fn record(&self, step: Step) {
+    pub fn record(&self, step: PlannedStep) {
         self.with(|recorded| {
             recorded.count += 1;
             let Some(id) = recorded.acting.clone() else {
@@ -66,7 +66,7 @@ impl StepTrail {
         self.with(|noted| noted.failure.take())
     }
 
-    pub fn of(&self, id: &Id) -> Vec<Step> {
+    pub fn of(&self, id: &Id) -> Vec<PlannedStep> {
         self.with(|recorded| recorded.steps.get(id).cloned().unwrap_or_default())
     }
 
@@ -79,27 +79,27 @@ impl StepTrail {
     }
 }
 
-fn is_same_secret(known: &Step, step: &Step) -> bool {
-    matches!((known, step), (Step::WriteSecret { name: one, .. }, Step::WriteSecret { name: other, .. }) if one == other)
+fn is_same_secret(known: &PlannedStep, step: &PlannedStep) -> bool {
+    matches!((known, step), (PlannedStep::WriteSecret { name: one, .. }, PlannedStep::WriteSecret { name: other, .. }) if one == other)
 }
 
 /// Merges the create of an empty Secret and its later write, so that users see one step.
-fn together(known: Step, step: Step) -> Step {
+fn together(known: PlannedStep, step: PlannedStep) -> PlannedStep {
     match (known, step) {
         (
-            Step::WriteSecret {
+            PlannedStep::WriteSecret {
                 new,
                 entries: before,
                 ..
             },
-            Step::WriteSecret {
+            PlannedStep::WriteSecret {
                 name,
                 new: is_new,
                 entries,
             },
         ) => {
             let all: BTreeSet<String> = before.into_iter().chain(entries).collect();
-            Step::WriteSecret {
+            PlannedStep::WriteSecret {
                 name,
                 new: new || is_new,
                 entries: all.into_iter().collect(),

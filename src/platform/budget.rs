@@ -100,6 +100,10 @@ impl Clock for TokioClock {
 
 type Limiter = RateLimiter<NotKeyed, InMemoryState, TokioClock, StateInformationMiddleware>;
 
+fn limiter(quota: Quota, clock: TokioClock) -> Limiter {
+    RateLimiter::direct_with_clock(quota, clock).with_middleware()
+}
+
 /// The rate budget of one account, shared by everything that calls the platform for it.
 pub struct Budget {
     /// One limiter per priority. A request must pass the limiter of its own priority and those of
@@ -165,13 +169,12 @@ impl Budget {
 
     /// A full budget. `jitter` shortens its pauses by a random part.
     pub fn with_jitter(rate: Rate, jitter: Jitter) -> Self {
-        let ticks = TokioClock(Instant::now());
-        let limiter =
-            |quota| -> Limiter { RateLimiter::direct_with_clock(quota, ticks).with_middleware() };
-        let share = |percent| limiter(rate.share(percent));
+        let clock = TokioClock(Instant::now());
+        let keys = Quota::per_second(at_least_one(KEYS_A_SECOND));
         Self {
-            shares: [share(100), share(READ_SHARE), share(POLL_SHARE), share(100)],
-            keys: limiter(Quota::per_second(at_least_one(KEYS_A_SECOND))),
+            shares: [100, READ_SHARE, POLL_SHARE, 100]
+                .map(|percent| limiter(rate.share(percent), clock)),
+            keys: limiter(keys, clock),
             key_lane: Turns::default(),
             lanes: Default::default(),
             state: Mutex::default(),
@@ -293,14 +296,11 @@ impl Budget {
         let pause = self.pause();
         let mut state = self.state();
         state.count_waits();
-        let waits = |priority| {
-            let lane = priority as usize;
-            WaitFigures {
-                priority,
-                waiting: state.waiting[lane],
-                waited: state.waited[lane],
-            }
-        };
+        let waits = Priority::ALL.map(|priority| WaitFigures {
+            priority,
+            waiting: state.waiting[priority as usize],
+            waited: state.waited[priority as usize],
+        });
         BudgetFigures {
             requests_per_minute: self.rate.requests_per_minute,
             left: if pause.is_some() {
@@ -309,7 +309,7 @@ impl Budget {
                 state.left(self.rate.share(100))
             },
             pause: pause.unwrap_or_default(),
-            waits: Priority::ALL.map(waits).to_vec(),
+            waits: waits.to_vec(),
         }
     }
 

@@ -51,8 +51,15 @@ impl Platforms {
     /// The platform of a base URL. Follows several aliases, because its host may have changed more
     /// than once.
     pub fn of(&self, base_url: &str) -> String {
-        let follow = |url: String, _: &String| self.0.get(&url).cloned().unwrap_or(url);
-        self.0.keys().fold(normalized(base_url), follow)
+        let mut url = normalized(base_url);
+        // Aliases may form a cycle.
+        for _ in 0..self.0.len() {
+            let Some(platform) = self.0.get(&url) else {
+                break;
+            };
+            url.clone_from(platform);
+        }
+        url
     }
 }
 
@@ -108,7 +115,7 @@ pub enum ConnectError {
 
 /// The parameters for calling an account's platform, except its API key.
 #[derive(Clone, Debug)]
-pub struct Access {
+pub struct ConnectOptions {
     pub endpoint: Endpoint,
     /// For a whole request, until the last byte of the answer.
     pub request_timeout: Duration,
@@ -127,7 +134,7 @@ pub trait Connect: std::fmt::Debug + Send + Sync {
     /// If the base URL or the key is unusable.
     fn connect(
         &self,
-        access: &Access,
+        access: &ConnectOptions,
         secret: &SecretString,
         meter: Arc<dyn Meter>,
     ) -> Result<RateLimited, ConnectError>;
@@ -145,7 +152,7 @@ pub struct OverHttp {
 impl Connect for OverHttp {
     fn connect(
         &self,
-        access: &Access,
+        access: &ConnectOptions,
         secret: &SecretString,
         meter: Arc<dyn Meter>,
     ) -> Result<RateLimited, ConnectError> {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use tokio::time::Instant;
 
-use super::{Answer, Budget, Meter, Platform, Rate, RateLimited};
+use super::{Budget, ChangeAnswer, Meter, Platform, Rate, RateLimited};
 use crate::domain::{
     Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, Listed,
     NewCompute, Operation, Project, Role, Settings, Support, UnreadableEntry,
@@ -175,9 +175,9 @@ impl Platform for Fake {
         self.called("list_projects", Listed::default).await
     }
     async fn list_computes(&self, _: &str) -> Result<Listed<Compute>, Fault> {
-        let unreadable = || self.unreadable.lock().unwrap().clone().into();
         self.called("list_computes", || {
-            Listed::new(self.computes.lock().unwrap().clone(), unreadable())
+            let unreadable = self.unreadable.lock().unwrap().clone();
+            Listed::new(self.computes.lock().unwrap().clone(), unreadable.into())
         })
         .await
     }
@@ -199,14 +199,19 @@ impl Platform for Fake {
         self.called("create_compute", || (compute("ep-new", "br-1"), Vec::new()))
             .await
     }
-    async fn update_compute(&self, _: &str, _: &str, _: &ComputeChange) -> Result<Answer, Fault> {
-        self.called("update_compute", Answer::default).await
+    async fn update_compute(
+        &self,
+        _: &str,
+        _: &str,
+        _: &ComputeChange,
+    ) -> Result<ChangeAnswer, Fault> {
+        self.called("update_compute", ChangeAnswer::default).await
     }
     async fn delete_compute(&self, _: &str, _: &ComputeId) -> Result<(), Fault> {
         self.called("delete_compute", || ()).await
     }
-    async fn restart_compute(&self, _: &str, _: &ComputeId) -> Result<Answer, Fault> {
-        self.called("restart_compute", Answer::default).await
+    async fn restart_compute(&self, _: &str, _: &ComputeId) -> Result<ChangeAnswer, Fault> {
+        self.called("restart_compute", ChangeAnswer::default).await
     }
     async fn create_key(&self, _: &str, name: &str, _: &str) -> Result<CreatedKey, Fault> {
         let key = CreatedKey {

@@ -30,7 +30,7 @@ use self::list::List;
 use self::missing::{is_missing, is_plain_missing, missing_call};
 use self::text::{described, has_form};
 use self::wire::{ChangeBody, CreateBody, CreateKeyBody, DecodeError};
-use super::{Answer, Budget, ConnectError, Endpoint, FOR, Platform, Priority, Room};
+use super::{Budget, ChangeAnswer, ConnectError, Endpoint, FOR, Platform, Priority, Room};
 use crate::domain::{
     Compute, ComputeChange, ComputeId, CreatedKey, Fault, Form, KeyEntry, Listed, NewCompute,
     Operation, Project,
@@ -177,14 +177,14 @@ impl HttpPlatform {
     }
 
     /// The answer to a change of a compute.
-    fn answer(&self, body: &[u8], project: &str) -> Result<Answer, DecodeError> {
+    fn answer(&self, body: &[u8], project: &str) -> Result<ChangeAnswer, DecodeError> {
         let answer = wire::answer(body, project)?;
         let operations = answer
             .operations
             .into_iter()
             .map(|operation| self.exchange.tidied(operation))
             .collect();
-        Ok(Answer {
+        Ok(ChangeAnswer {
             operations,
             ..answer
         })
@@ -223,11 +223,14 @@ impl Platform for HttpPlatform {
             segments: &["projects", project, "endpoints"],
             limit: None,
         };
-        let read = |body: &[u8]| wire::computes(body, project);
-        let (mut computes, unreadable) = self
-            .pages(list, read, |compute| compute.id.clone())
-            .await?
-            .into_parts();
+        let listed = self
+            .pages(
+                list,
+                |body| wire::computes(body, project),
+                |compute| compute.id.clone(),
+            )
+            .await?;
+        let (mut computes, unreadable) = listed.into_parts();
         // If a list shifts while its pages are read, a compute appears twice: the later page wins.
         computes.reverse();
         computes.sort_by(|one, other| one.id.cmp(&other.id));
@@ -288,13 +291,13 @@ impl Platform for HttpPlatform {
         project: &str,
         compute: &str,
         change: &ComputeChange,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<ChangeAnswer, Fault> {
         let segments = ["projects", project, "endpoints", compute];
         let body = self
             .change(Method::PATCH, &segments, &ChangeBody::from(change))
             .await??;
         if body.is_empty() {
-            return Ok(Answer::default());
+            return Ok(ChangeAnswer::default());
         }
         self.answer(&body, project)
             .map_err(|error| self.undecodable(error))
@@ -310,7 +313,11 @@ impl Platform for HttpPlatform {
         body.map_or(Ok(()), |body| self.of_the_platform(&body))
     }
 
-    async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault> {
+    async fn restart_compute(
+        &self,
+        project: &str,
+        compute: &ComputeId,
+    ) -> Result<ChangeAnswer, Fault> {
         let segments = [
             "projects",
             project,
@@ -410,10 +417,6 @@ impl Platform for HttpPlatform {
     async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {
         let id_text = id.to_string();
         let segments = ["organizations", organization, "api_keys", id_text.as_str()];
-        let not_revoked = |message: &str| Fault::Rejected {
-            status: 200,
-            message: message.to_owned(),
-        };
         match self
             .exchange
             .send(Call::new(Method::DELETE, &segments))
@@ -435,5 +438,12 @@ impl Platform for HttpPlatform {
             }
             Err(fault) => Err(fault),
         }
+    }
+}
+
+fn not_revoked(message: &str) -> Fault {
+    Fault::Rejected {
+        status: 200,
+        message: message.to_owned(),
     }
 }

@@ -42,7 +42,9 @@ use kube::runtime::reflector::ObjectRef;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::task::TaskTracker;
 
-pub use self::computes::{ComputeFilter, ComputeInterest, Computes, LatestSnapshot, Snapshot};
+pub use self::computes::{
+    ComputeFilter, ComputeInterest, LatestSnapshot, ProjectComputes, Snapshot,
+};
 pub use self::keys::{KeyFilter, KeyInterest, KeyList, Keys, LatestKeys};
 pub use self::listing::Listing;
 use self::watch::ListWatch;

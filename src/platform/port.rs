@@ -11,7 +11,7 @@ use crate::domain::{
 /// The result of a change of a compute: the compute, if the answer contains it, and the operations
 /// that were started.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct ChangeAnswer {
     pub compute: Option<Compute>,
     pub operations: Vec<Operation>,
 }
@@ -42,11 +42,15 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
         project: &str,
         compute: &str,
         change: &ComputeChange,
-    ) -> Result<Answer, Fault>;
+    ) -> Result<ChangeAnswer, Fault>;
     /// Deletes a compute. An already deleted one is a success if the platform answers 204.
     async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault>;
     /// Restarts a compute, which interrupts connections.
-    async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault>;
+    async fn restart_compute(
+        &self,
+        project: &str,
+        compute: &ComputeId,
+    ) -> Result<ChangeAnswer, Fault>;
     /// Creates a project-scoped key of an organization. Not idempotent. The secret is returned only
     /// this once. A key with another name or project than requested is [`Fault::OtherKey`].
     async fn create_key(

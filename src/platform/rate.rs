@@ -29,13 +29,15 @@ impl Rate {
     /// limit for a minute. They stay slightly below it because requests that are sent a minute
     /// apart may arrive closer together.
     pub(super) fn share(self, percent: u32) -> Quota {
-        let part = |whole: u32| {
-            u32::try_from(u64::from(whole) * u64::from(percent) / 100).unwrap_or(u32::MAX)
-        };
         let burst = self.burst.min(self.requests_per_minute / 2);
         let steady = self.requests_per_minute - burst - self.requests_per_minute / UNUSED_PART;
-        Quota::per_minute(at_least_one(part(steady))).allow_burst(at_least_one(part(burst)))
+        Quota::per_minute(at_least_one(part(steady, percent)))
+            .allow_burst(at_least_one(part(burst, percent)))
     }
+}
+
+fn part(whole: u32, percent: u32) -> u32 {
+    u32::try_from(u64::from(whole) * u64::from(percent) / 100).unwrap_or(u32::MAX)
 }
 
 impl Default for Rate {

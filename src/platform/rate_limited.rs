@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::gate::{Gate, proves_acceptance};
 use super::organizations::OrganizationClaim;
-use super::{Answer, Budget, FOR, Party, Platform, PlatformClient, Priority};
+use super::{Budget, ChangeAnswer, FOR, Party, Platform, PlatformClient, Priority};
 use crate::domain::{
     Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation,
     Project,
@@ -244,11 +244,11 @@ impl RateLimited {
 
     /// Checked right before a change is sent.
     fn leads(&self) -> Result<(), Fault> {
-        let message = || "this process may no longer be the leader; nothing was sent".to_owned();
-        self.leadership
-            .holds()
-            .then_some(())
-            .ok_or_else(|| Fault::Transport { message: message() })
+        if self.leadership.holds() {
+            return Ok(());
+        }
+        let message = "this process may no longer be the leader; nothing was sent".to_owned();
+        Err(Fault::Transport { message })
     }
 
     /// Handles the answer to a call whose path names the organization.
@@ -407,7 +407,7 @@ impl Platform for RateLimited {
         project: &str,
         compute: &str,
         change: &ComputeChange,
-    ) -> Result<Answer, Fault> {
+    ) -> Result<ChangeAnswer, Fault> {
         let call = self.shared.inner.update_compute(project, compute, change);
         self.change("update_compute", call).await
     }
@@ -420,7 +420,11 @@ impl Platform for RateLimited {
         .await
     }
 
-    async fn restart_compute(&self, project: &str, compute: &ComputeId) -> Result<Answer, Fault> {
+    async fn restart_compute(
+        &self,
+        project: &str,
+        compute: &ComputeId,
+    ) -> Result<ChangeAnswer, Fault> {
         self.change(
             "restart_compute",
             self.shared.inner.restart_compute(project, compute),

@@ -72,11 +72,6 @@ impl FromStr for PlatformPattern {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = |why: &str| {
-            format!(
-                "{why}; write https://api.example.com, or https://*.example.com for the names one level below"
-            )
-        };
         let url =
             Url::parse(text.trim()).map_err(|error| wrong(&format!("it is no URL ({error})")))?;
         if !matches!(url.scheme(), "https" | "http") {
@@ -102,6 +97,12 @@ impl FromStr for PlatformPattern {
             below,
         })
     }
+}
+
+fn wrong(why: &str) -> String {
+    format!(
+        "{why}; write https://api.example.com, or https://*.example.com for the names one level below"
+    )
 }
 
 impl fmt::Debug for PlatformPattern {

@@ -59,12 +59,11 @@ impl Default for Room {
 
 impl Room {
     pub fn new(limit: usize) -> Self {
-        let turns = |count| Arc::new(Semaphore::new(count));
         Self {
             limit,
             used: Mutex::default(),
-            larger: turns(LARGER_ANSWERS),
-            largest: turns(1),
+            larger: Arc::new(Semaphore::new(LARGER_ANSWERS)),
+            largest: Arc::new(Semaphore::new(1)),
         }
     }
 

@@ -23,16 +23,17 @@ const LONGEST: usize = 16 * 1024;
 /// Formats fields of the text format on one line, so that a name or a message cannot forge a log
 /// line.
 pub fn fields() -> impl for<'writer> FormatFields<'writer> + Send + Sync + 'static {
-    let field = |writer: &mut Writer<'_>, field: &Field, value: &dyn Debug| {
-        let text = format!("{value:?}");
-        let text = line(&text, LONGEST);
-        match field.name() {
-            "message" => write!(writer, "{text}"),
-            name if name.starts_with("log.") => Ok(()),
-            name => write!(writer, "{}={text}", name.trim_start_matches("r#")),
-        }
-    };
-    debug_fn(field).delimited(" ")
+    debug_fn(write_field).delimited(" ")
+}
+
+fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt::Result {
+    let text = format!("{value:?}");
+    let text = line(&text, LONGEST);
+    match field.name() {
+        "message" => write!(writer, "{text}"),
+        name if name.starts_with("log.") => Ok(()),
+        name => write!(writer, "{}={text}", name.trim_start_matches("r#")),
+    }
 }
 
 /// The text format.

@@ -18,7 +18,9 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-pub use self::census::{AccountCensus, AccountKeys, Census, Counted, KeyState, KindCensus};
+pub use self::census::{
+    AccountCensus, AccountKeys, Census, ConnectedAccount, Counted, KeyStage, KindCensus,
+};
 pub use self::left::{BudgetLeft, is_of_leader};
 pub use self::passes::{Passes, Timer};
 pub use self::platform::Requests;

@@ -34,12 +34,10 @@ fn known_fields(schema: &Value, path: &str) -> Option<String> {
         .keys()
         .map(String::as_str)
         .collect();
-    let plain = |name: &str| name.to_lowercase().replace(['_', '-'], "");
-    let likeness = |field: &str| strsim::jaro_winkler(&plain(field), &plain(name));
     let nearest = fields
         .iter()
-        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
-    if likeness(nearest) >= ALIKE {
+        .max_by(|a, b| likeness(a, name).total_cmp(&likeness(b, name)))?;
+    if likeness(nearest, name) >= ALIKE {
         return Some(format!("did you mean {nearest}?"));
     }
     let place = if parent.is_empty() {
@@ -51,6 +49,14 @@ fn known_fields(schema: &Value, path: &str) -> Option<String> {
         "remove it; {place} has the fields {}",
         fields.join(", ")
     ))
+}
+
+fn likeness(field: &str, name: &str) -> f64 {
+    strsim::jaro_winkler(&plain(field), &plain(name))
+}
+
+fn plain(name: &str) -> String {
+    name.to_lowercase().replace(['_', '-'], "")
 }
 
 /// The first paragraph of a field's description.

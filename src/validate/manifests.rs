@@ -155,15 +155,17 @@ fn found(node: &Node, problem: ManifestProblem) -> Finding {
 }
 
 fn title(manifest: &Value) -> String {
-    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let kind = manifest["kind"].as_str().unwrap_or("object");
     let metadata = &manifest["metadata"];
-    let generated = || text(&metadata["generateName"]).map(|prefix| format!("{prefix}*"));
-    let name = text(&metadata["name"])
-        .or_else(generated)
-        .unwrap_or_else(|| "without a name".to_owned());
-    let name = text(&metadata["namespace"])
-        .map_or(name.clone(), |namespace| format!("{namespace}/{name}"));
-    format!("{} {name}", manifest["kind"].as_str().unwrap_or("object"))
+    let name = match (metadata["name"].as_str(), metadata["generateName"].as_str()) {
+        (Some(name), _) => name.to_owned(),
+        (None, Some(prefix)) => format!("{prefix}*"),
+        (None, None) => "without a name".to_owned(),
+    };
+    match metadata["namespace"].as_str() {
+        Some(namespace) => format!("{kind} {namespace}/{name}"),
+        None => format!("{kind} {name}"),
+    }
 }
 
 #[cfg(test)]

@@ -103,10 +103,13 @@ fn is_label(name: &str) -> bool {
 }
 
 fn is_dns_part(label: &str) -> bool {
-    let alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    label.starts_with(alphanumeric)
-        && label.ends_with(alphanumeric)
-        && label.chars().all(|c| alphanumeric(c) || c == '-')
+    label.starts_with(is_lower_or_digit)
+        && label.ends_with(is_lower_or_digit)
+        && label.chars().all(|c| is_lower_or_digit(c) || c == '-')
+}
+
+fn is_lower_or_digit(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit()
 }
 
 fn is_qualified(key: &str) -> bool {
@@ -121,14 +124,17 @@ fn is_qualified(key: &str) -> bool {
 }
 
 fn is_value(text: &str) -> bool {
-    let ends = |c: char| c.is_ascii_alphanumeric();
     text.is_empty()
         || text.len() <= 63
-            && text.starts_with(ends)
-            && text.ends_with(ends)
+            && text.starts_with(is_alphanumeric)
+            && text.ends_with(is_alphanumeric)
             && text
                 .chars()
-                .all(|c| ends(c) || ['-', '_', '.'].contains(&c))
+                .all(|c| is_alphanumeric(c) || ['-', '_', '.'].contains(&c))
+}
+
+fn is_alphanumeric(c: char) -> bool {
+    c.is_ascii_alphanumeric()
 }
 
 #[cfg(test)]

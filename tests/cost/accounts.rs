@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use dbplane::api::{AccountCapabilities, AccountStatus, SeenProjects};
-use dbplane::decide::Meta;
 use dbplane::decide::account::{
-    AccountCheck, AccountObserved, Answers, Credential, ProjectsObserved, SecretProtection,
-    Verdict, decide, status,
+    AccountCheck, AccountFacts, AccountObserved, Answers, Credential, ProjectsObserved,
+    SecretProtection, Verdict, decide, status,
 };
+use dbplane::decide::{AccountView, Limits, Memory, Meta};
 use dbplane::domain::Unreadable;
 
 use super::worst::{Place, account, cluster_account};
@@ -39,26 +39,34 @@ fn observed(users: usize, deleting: bool) -> AccountObserved {
             deleting,
             ..Meta::default()
         },
-        credential: Credential::Usable,
-        check: Some(check),
-        suspended: None,
-        users: names.clone(),
-        blocking: names,
-        blocking_deleted: false,
-        shared: false,
-        projects: ProjectsObserved {
-            named,
-            seen: Some(SeenProjects::default()),
-            ..ProjectsObserved::default()
+        uid: "uid-1".into(),
+        account: AccountView::NotNeeded,
+        memory: Memory::default(),
+        limits: Limits::default(),
+        cluster: "c1u57e".parse().unwrap(),
+        random: 7,
+        facts: AccountFacts {
+            credential: Credential::Usable,
+            check: Some(check),
+            suspended: None,
+            users: names.clone(),
+            blocking: names,
+            blocking_deleted: false,
+            shared: false,
+            projects: ProjectsObserved {
+                named,
+                seen: Some(SeenProjects::default()),
+                ..ProjectsObserved::default()
+            },
+            keys: None,
+            too_large: None,
+            unreadable: Vec::new(),
+            reported: None,
+            secret: Some(SecretProtection {
+                protected: true,
+                ..SecretProtection::default()
+            }),
         },
-        keys: None,
-        too_large: None,
-        unreadable: Vec::new(),
-        reported: None,
-        secret: Some(SecretProtection {
-            protected: true,
-            ..SecretProtection::default()
-        }),
     }
 }
 

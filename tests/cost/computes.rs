@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dbplane::api::{ComputeSpec, ComputeStatus};
 use dbplane::decide::compute::{
-    Claims, ComputeObserved, ComputeStep, SnapshotState, decide, foresee, status,
+    Claims, ComputeFacts, ComputeObserved, ComputeStep, SnapshotState, decide, foresee, status,
 };
 use dbplane::decide::connection::{CredentialsView, SecretView};
 use dbplane::decide::identity::{
@@ -104,32 +104,34 @@ fn observed(spec: &ComputeSpec, listed: usize) -> ComputeObserved {
             has_finalizer: true,
             ..Meta::default()
         },
-        uid: "0a1b2c3d-4e5f".to_owned(),
-        identity: Ok(identity(spec)),
-        wish: None,
-        waiting_since: None,
-        restart_annotation: None,
-        not_created: BTreeSet::new(),
+        uid: "0a1b2c3d-4e5f".into(),
         account: AccountView::Usable { organization: None },
-        platform: None,
-        project_gone: false,
-        snapshot: SnapshotState::Taken {
-            at: NOW,
-            computes: [own].into_iter().chain(others).collect(),
-        },
-        claims: Claims::default(),
-        secret: SecretView::Absent,
-        credentials,
-        last_seen: None,
-        connection_secret: None,
-        unused_secrets: Vec::new(),
-        name_support: NameSupport::Unseen,
-        returned: Vec::new(),
         memory,
-        stale_from: None,
         limits: Limits::default(),
         cluster: "c1u57e".parse().unwrap(),
         random: 7,
+        facts: ComputeFacts {
+            identity: Ok(identity(spec)),
+            wish: None,
+            waiting_since: None,
+            restart_annotation: None,
+            not_created: BTreeSet::new(),
+            platform: None,
+            project_gone: false,
+            snapshot: SnapshotState::Taken {
+                at: NOW,
+                computes: [own].into_iter().chain(others).collect(),
+            },
+            claims: Claims::default(),
+            secret: SecretView::Absent,
+            credentials,
+            last_seen: None,
+            connection_secret: None,
+            unused_secrets: Vec::new(),
+            name_support: NameSupport::Unseen,
+            returned: Vec::new(),
+            stale_from: None,
+        },
     }
 }
 

@@ -4,14 +4,15 @@
 use dbplane::api::{ProjectKey, ProjectKeyStatus};
 use dbplane::decide::identity::{
     KeyIdentity, KeyRecords, LostBecause, LostKey, ProjectKeyIdentity, RetiredKey, object_key,
-    of_key, written,
+    written,
 };
 use dbplane::decide::key::{
-    KeyAccount, KeyListing, KeyObserved, KeySecretView, KeyStep, Probe, SecretContents, decide,
-    status,
+    KeyAccount, KeyFacts, KeyListing, KeyObserved, KeySecretView, KeyStep, Probe, SecretContents,
+    decide, status,
 };
 use dbplane::decide::memory::ActionProblem;
 use dbplane::decide::names::{ClusterId, unique};
+use dbplane::decide::record_of;
 use dbplane::decide::{AccountView, Action, Limits, Memory, Meta};
 use dbplane::domain::{Fault, KeyEntry};
 use jiff::{SignedDuration, Timestamp};
@@ -134,7 +135,7 @@ impl Given {
     }
 
     fn pass(&self) {
-        of_key(&self.object).unwrap();
+        record_of(&self.object).unwrap();
         let report = decide(&self.object.spec, &self.observed, NOW)
             .report
             .unwrap();
@@ -198,35 +199,37 @@ fn observed(
             has_finalizer: true,
             ..Meta::default()
         },
-        uid: object.metadata.uid.clone().unwrap(),
-        created: before(9000),
-        identity: Ok(identity),
-        is_wish: false,
+        uid: object.metadata.uid.as_deref().unwrap().into(),
         account: AccountView::Usable {
             organization: Some("org-1".to_owned()),
         },
-        platform: Some(PLATFORM.to_owned()),
-        project_gone: false,
-        secret: KeySecretView::Ours(SecretContents::Key {
-            key: current,
-            as_declared: true,
-        }),
-        accounts: Vec::new(),
-        rival: None,
-        secret_deleting: false,
-        revoked: None,
-        rotate: None,
-        listing: listing.clone(),
-        listed: listing.clone(),
-        known: listing,
-        not_offered_until: None,
-        probe: Probe::Accepted(NOW),
-        unsaved: None,
-        unsaved_probe: Probe::NotAsked(None),
         memory: Memory::default(),
         limits: Limits::default(),
         cluster: cluster(),
         random: 7,
+        facts: KeyFacts {
+            created: before(9000),
+            identity: Ok(identity),
+            is_wish: false,
+            platform: Some(PLATFORM.to_owned()),
+            project_gone: false,
+            secret: KeySecretView::Ours(SecretContents::Key {
+                key: current,
+                as_declared: true,
+            }),
+            accounts: Vec::new(),
+            rival: None,
+            secret_deleting: false,
+            revoked: None,
+            rotate: None,
+            listing: listing.clone(),
+            listed: listing.clone(),
+            known: listing,
+            not_offered_until: None,
+            probe: Probe::Accepted(NOW),
+            unsaved: None,
+            unsaved_probe: Probe::NotAsked(None),
+        },
     }
 }
 

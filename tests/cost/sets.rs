@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dbplane::api::{Compute, ReadReplicaSetSpec, ReadReplicaSetStatus};
+use dbplane::api::{Compute, Known, ReadReplicaSetSpec, ReadReplicaSetStatus};
 use dbplane::decide::connection::{CredentialsView, SecretView};
 use dbplane::decide::names::derived;
-use dbplane::decide::replica_set::{FoundReplica, SetObserved, SetStep, decide, relation, status};
-use dbplane::decide::{Memory, Meta, kept};
+use dbplane::decide::replica_set::{
+    FoundReplica, SetFacts, SetObserved, SetStep, decide, relation, status,
+};
+use dbplane::decide::{AccountView, Limits, Memory, Meta, kept};
 use serde_json::{Value, json};
 
 use super::worst::{Place, read_replica_set};
@@ -24,7 +26,7 @@ fn manifest(replicas: usize) -> Value {
 }
 
 /// Computes of the set as the operator caches them, with a change of their specs.
-fn replicas(count: usize, change: impl Fn(&mut Value)) -> Vec<Arc<Compute>> {
+fn replicas(count: usize, change: impl Fn(&mut Value)) -> Vec<Arc<Known<Compute>>> {
     let template = manifest(1)["spec"]["template"].clone();
     let mut spec = template["spec"].clone();
     spec["type"] = json!("ReadOnly");
@@ -34,7 +36,7 @@ fn replicas(count: usize, change: impl Fn(&mut Value)) -> Vec<Arc<Compute>> {
         let host = format!("{}-{number}.example", "h".repeat(240));
         let mut compute: Compute = serde_json::from_value(json!({
             "metadata": {
-                "name": format!("reads-{number}"), "uid": format!("uid-{number}"), "resourceVersion": "7", "generation": 1,
+                "namespace": "shop", "name": format!("reads-{number}"), "uid": format!("uid-{number}"), "resourceVersion": "7", "generation": 1,
                 "labels": template["metadata"]["labels"], "annotations": template["metadata"]["annotations"],
                 "ownerReferences": [{"apiVersion": "dbplane.dev/v1alpha1", "kind": "ReadReplicaSet", "name": "n".repeat(253), "uid": UID, "controller": true}],
             },
@@ -47,7 +49,7 @@ fn replicas(count: usize, change: impl Fn(&mut Value)) -> Vec<Arc<Compute>> {
         .unwrap();
         kept::trim(&mut compute.metadata, true);
         assert_eq!(kept::fits(&mut compute.metadata), Ok(()));
-        Arc::new(compute)
+        Arc::new(Known::new(compute).unwrap())
     };
     (0..count).map(replica).collect()
 }
@@ -58,12 +60,12 @@ struct Given {
 }
 
 impl Given {
-    fn new(replicas: usize, computes: Vec<Arc<Compute>>, names: BTreeSet<String>) -> Self {
+    fn new(replicas: usize, computes: Vec<Arc<Known<Compute>>>, names: BTreeSet<String>) -> Self {
         let spec: ReadReplicaSetSpec =
             serde_json::from_value(manifest(replicas)["spec"].clone()).unwrap();
-        let found = |compute: Arc<Compute>| {
+        let found = |compute: Arc<Known<Compute>>| {
             Some(FoundReplica {
-                relation: relation(&spec, UID, &compute)?,
+                relation: relation(&spec, &UID.into(), &compute)?,
                 compute,
             })
         };
@@ -78,15 +80,22 @@ impl Given {
                 generation: 1,
                 ..Meta::default()
             },
-            computes: computes.into_iter().filter_map(found).collect(),
-            settled: true,
-            unreadable: 0,
-            names,
-            secret: SecretView::Absent,
-            credentials,
-            connection_secret: None,
-            unused_secrets: Vec::new(),
+            uid: UID.into(),
+            account: AccountView::NotNeeded,
             memory: Memory::default(),
+            limits: Limits::default(),
+            cluster: "c1u57e".parse().unwrap(),
+            random: 7,
+            facts: SetFacts {
+                computes: computes.into_iter().filter_map(found).collect(),
+                settled: true,
+                unreadable: 0,
+                names,
+                secret: SecretView::Absent,
+                credentials,
+                connection_secret: None,
+                unused_secrets: Vec::new(),
+            },
         };
         Self { spec, observed }
     }

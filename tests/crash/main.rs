@@ -37,14 +37,8 @@ static TURN: Mutex<()> = Mutex::const_new(());
 
 async fn lab() -> (MutexGuard<'static, ()>, Arc<Lab>) {
     let turn = TURN.lock().await;
-    (
-        turn,
-        Arc::new(
-            Lab::open(PathBuf::from(env!("CARGO_BIN_EXE_dbplane")))
-                .await
-                .unwrap(),
-        ),
-    )
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_dbplane"));
+    (turn, Lab::shared(program).await.unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 
 use dbplane::cluster::merge;
 use dbplane::in_memory::{CONFLICT, InMemoryCluster, Print, hash};
-pub use dbplane::in_memory::{Request, Resource, Response, Stored, Target, kind};
+pub use dbplane::in_memory::{Request, RequestTarget, Resource, Response, Stored, kind};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};
@@ -133,9 +133,9 @@ impl Cluster {
     /// A hash of the object that a request targets.
     pub fn standing(&self, request: &Request) -> Option<u64> {
         match request.target() {
-            Target::Object(resource) => self.objects.get(resource).map(hash),
-            Target::Secret(name) => self.secrets.get(name).map(hash),
-            Target::Namespace(_) => None,
+            RequestTarget::Object(resource) => self.objects.get(resource).map(hash),
+            RequestTarget::Secret(name) => self.secrets.get(name).map(hash),
+            RequestTarget::Namespace(_) => None,
         }
     }
 

@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dbplane::api::{Compute, ProjectKey};
+use dbplane::api::{Compute, Known, ProjectKey};
 use dbplane::decide::identity::{self, ComputeIdentity, Origin, ProjectKeyIdentity};
+use dbplane::decide::record_of;
 use kube::ResourceExt;
 use serde_json::{Value, from_value};
 
@@ -43,47 +44,53 @@ impl Maker {
 /// A Compute with its record.
 #[derive(Clone, Debug)]
 pub struct BoundCompute {
-    pub object: Arc<Compute>,
+    pub object: Arc<Known<Compute>>,
     pub identity: Arc<ComputeIdentity>,
 }
 
 /// A ProjectKey with its record.
 #[derive(Clone, Debug)]
 pub struct RecordedKey {
-    pub object: Arc<ProjectKey>,
+    pub object: Arc<Known<ProjectKey>>,
     pub identity: Arc<ProjectKeyIdentity>,
 }
 
 /// A foreign record counts as none.
-impl From<Arc<Compute>> for BoundCompute {
-    fn from(object: Arc<Compute>) -> Self {
-        let record = identity::of_compute(&object).unwrap_or_default();
+impl From<Arc<Known<Compute>>> for BoundCompute {
+    fn from(object: Arc<Known<Compute>>) -> Self {
         Self {
-            identity: Arc::new(record.identity),
+            identity: Arc::new(object.identity().unwrap_or_default()),
             object,
         }
     }
 }
 
-impl From<Arc<ProjectKey>> for RecordedKey {
-    fn from(object: Arc<ProjectKey>) -> Self {
-        let record = identity::of_key(&object).unwrap_or_default();
+impl From<Arc<Known<ProjectKey>>> for RecordedKey {
+    fn from(object: Arc<Known<ProjectKey>>) -> Self {
         Self {
-            identity: Arc::new(record.identity_or_wish()),
+            identity: Arc::new(recorded(&object)),
             object,
         }
     }
+}
+
+/// The keys of the record, or of the wish.
+pub fn recorded(object: &Known<ProjectKey>) -> ProjectKeyIdentity {
+    let record = object.record().ok();
+    record
+        .map(|record| record.identity_or_wish().clone())
+        .unwrap_or_default()
 }
 
 /// True if the annotation equals the record in the status, as far as a restore needs it.
 pub fn is_annotated(object: &Value) -> bool {
     let annotated = match object["kind"].as_str() {
-        Some("Compute") => from_value(object.clone())
+        Some("Compute") => from_value::<Compute>(object.clone())
             .ok()
-            .map(|it| identity::of_compute(&it).map(|it| it.is_annotated)),
-        _ => from_value(object.clone())
+            .map(|it| record_of(&it).map(|it| it.is_annotated)),
+        _ => from_value::<ProjectKey>(object.clone())
             .ok()
-            .map(|it| identity::of_key(&it).map(|it| it.is_annotated)),
+            .map(|it| record_of(&it).map(|it| it.is_annotated)),
     };
     annotated.is_some_and(|annotated| annotated.unwrap_or_default())
 }

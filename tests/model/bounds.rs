@@ -11,8 +11,8 @@ use super::bound::{Bound, Subject};
 
 pub use mutations::mutations;
 
-/// The number of states that fit into four gigabytes of memory.
-const MOST: usize = 4_000_000;
+/// Two Computes with a brake have between four and five million states.
+const MOST: usize = 6_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {

@@ -2,19 +2,19 @@
 
 mod annotations;
 
-use dbplane::api::{Compute, ComputeStatus, ProjectKey, ProjectKeyStatus};
+use dbplane::api::{Compute, ComputeStatus, Known, ProjectKey, ProjectKeyStatus};
 use dbplane::controller::account::observe::account_entry;
 use dbplane::controller::account::{Accounts, AnyAccount};
 use dbplane::controller::environment::{
     Change, Environment, Kind, Observation, Relations, StepError,
 };
 use dbplane::controller::{Computes, ProjectKeys};
-use dbplane::decide::account::{AccountObserved, AccountStep};
-use dbplane::decide::compute::{ComputeObserved, ComputeStep, SnapshotState};
+use dbplane::decide::account::{AccountFacts, AccountObserved, AccountStep};
+use dbplane::decide::compute::{ComputeFacts, ComputeObserved, ComputeStep, SnapshotState};
 use dbplane::decide::identity::{ComputeIdentity, LostKey};
-use dbplane::decide::key::{KeyObserved, KeyStep};
+use dbplane::decide::key::{KeyFacts, KeyObserved, KeyStep};
 use dbplane::decide::memory::ExistenceAnswer;
-use dbplane::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
+use dbplane::decide::{Brake, Decision, Observed, Report};
 use dbplane::domain::{Listed, NameSupport};
 use jiff::Timestamp;
 use std::collections::BTreeSet;
@@ -238,13 +238,13 @@ fn is_missing(observed: &ComputeObserved) -> bool {
 
 /// A shipped kind, except that a rule is broken in its decision.
 macro_rules! mutated {
-    ($name:ident, $kind:ty, $object:ty, $observed:ty, $step:ty, $status:ty, $decide:ident) => {
+    ($name:ident, $kind:ty, $object:ty, $facts:ty, $step:ty, $status:ty, $decide:ident) => {
         #[derive(Debug)]
         pub struct $name;
 
         impl Kind for $name {
             type Object = $object;
-            type Observed = $observed;
+            type Facts = $facts;
             type Step = $step;
             const USES_ACCOUNT: bool = <$kind as Kind>::USES_ACCOUNT;
 
@@ -252,11 +252,19 @@ macro_rules! mutated {
                 env: &E,
                 object: &$object,
                 now: Timestamp,
-            ) -> Result<Observation<$observed, E::Client>, kube::Error> {
-                <$kind>::observe(env, object, now).await
+            ) -> Result<Observation<$facts, E::Client>, kube::Error> {
+                let mut observation = <$kind>::observe(env, object, now).await?;
+                if mutation() == Some(Mutation::SkipRestore) {
+                    observation.observed.meta.record_lost = false;
+                }
+                Ok(observation)
             }
 
-            fn decide(object: &$object, observed: &$observed, now: Timestamp) -> Decision<$step> {
+            fn decide(
+                object: &$object,
+                observed: &Observed<$facts>,
+                now: Timestamp,
+            ) -> Decision<$step> {
                 decides_on(observed, now);
                 $decide(object, observed, now)
             }
@@ -273,7 +281,7 @@ macro_rules! mutated {
             fn status(
                 report: &Report,
                 object: &$object,
-                observed: &$observed,
+                observed: &Observed<$facts>,
                 now: Timestamp,
             ) -> $status {
                 let status = <$kind>::status(report, object, observed, now);
@@ -281,10 +289,6 @@ macro_rules! mutated {
                 let copied = (meta.record_lost, meta.deleting, meta.paused);
                 resolves_to_report(&status, (status.record.as_deref(), copied));
                 status
-            }
-
-            fn set_memory(observed: &mut $observed, memory: Memory) {
-                <$kind>::set_memory(observed, memory);
             }
 
             fn change<'a>(object: &$object, step: &'a $step) -> Change<'a> {
@@ -296,23 +300,11 @@ macro_rules! mutated {
                 }
             }
 
-            fn set_brake(observed: &mut $observed, brake: Brake) {
-                <$kind>::set_brake(observed, brake);
-            }
-
-            fn meta(observed: &$observed) -> Option<&Meta> {
-                <$kind>::meta(observed).filter(|_| mutation() != Some(Mutation::SkipRestore))
-            }
-
             fn relations(object: &$object) -> Relations<'_> {
                 Relations {
                     account: <$kind>::relations(object).account,
                     ..Relations::default()
                 }
-            }
-
-            fn account_view(observed: &$observed) -> Option<&AccountView> {
-                <$kind>::account_view(observed)
             }
 
             fn on_deleted<E: Environment>(env: &E, object: &$object) {
@@ -325,8 +317,8 @@ macro_rules! mutated {
 mutated!(
     MutatedComputes,
     Computes,
-    Compute,
-    ComputeObserved,
+    Known<Compute>,
+    ComputeFacts,
     ComputeStep,
     ComputeStatus,
     decide_compute
@@ -334,15 +326,15 @@ mutated!(
 mutated!(
     MutatedKeys,
     ProjectKeys,
-    ProjectKey,
-    KeyObserved,
+    Known<ProjectKey>,
+    KeyFacts,
     KeyStep,
     ProjectKeyStatus,
     decide_key
 );
 
 fn decide_compute(
-    object: &Compute,
+    object: &Known<Compute>,
     observed: &ComputeObserved,
     now: Timestamp,
 ) -> Decision<ComputeStep> {
@@ -359,7 +351,11 @@ fn decide_compute(
     decision
 }
 
-fn decide_key(object: &ProjectKey, observed: &KeyObserved, now: Timestamp) -> Decision<KeyStep> {
+fn decide_key(
+    object: &Known<ProjectKey>,
+    observed: &KeyObserved,
+    now: Timestamp,
+) -> Decision<KeyStep> {
     let Some(mutation) = mutation() else {
         return ProjectKeys::decide(object, observed, now);
     };
@@ -379,7 +375,7 @@ pub struct MutatedAccounts<A>(PhantomData<fn() -> A>);
 
 impl<A: AnyAccount> Kind for MutatedAccounts<A> {
     type Object = A;
-    type Observed = AccountObserved;
+    type Facts = AccountFacts;
     type Step = AccountStep;
     const IS_ACCOUNT: bool = true;
 
@@ -387,7 +383,7 @@ impl<A: AnyAccount> Kind for MutatedAccounts<A> {
         env: &E,
         object: &A,
         now: Timestamp,
-    ) -> Result<Observation<AccountObserved, E::Client>, kube::Error> {
+    ) -> Result<Observation<AccountFacts, E::Client>, kube::Error> {
         let mut observation = Accounts::<A>::observe(env, object, now).await?;
         if let Some(mutation) = mutation() {
             mutation.observing_account(&mut observation.observed);
@@ -401,7 +397,7 @@ impl<A: AnyAccount> Kind for MutatedAccounts<A> {
     }
 
     fn decide(object: &A, observed: &AccountObserved, now: Timestamp) -> Decision<AccountStep> {
-        decides_on(observed, now);
+        decides_on(&(&observed.meta, &observed.facts), now);
         Accounts::<A>::decide(object, observed, now)
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dbplane::api::{Account, ClusterAccount};
+use dbplane::api::{Account, ClusterAccount, Known};
 use dbplane::controller::object::AccountName;
 use dbplane::controller::state::{AccountEntry, ResourceState};
 use dbplane::decide::Report;
@@ -210,7 +210,7 @@ fn proceed(
     let mut after = After {
         resource: contents
             .resources
-            .get(&uid)
+            .get(&uid.as_str().into())
             .map(|now| Print::unless_same(before, now.clone())),
         accounts: process.accounts.clone(),
         deletions: process.deletions.clone(),
@@ -256,8 +256,8 @@ fn run(base: &Print<Base>, log: &[Entry], now: Timestamp, reachable: Option<&Clu
     match base.resource.0 {
         "Compute" => replay::run::<MutatedComputes>(base, log, now, reachable),
         "ProjectKey" => replay::run::<MutatedKeys>(base, log, now, reachable),
-        "Account" => replay::run::<MutatedAccounts<Account>>(base, log, now, reachable),
-        _ => replay::run::<MutatedAccounts<ClusterAccount>>(base, log, now, reachable),
+        "Account" => replay::run::<MutatedAccounts<Known<Account>>>(base, log, now, reachable),
+        _ => replay::run::<MutatedAccounts<Known<ClusterAccount>>>(base, log, now, reachable),
     }
 }
 

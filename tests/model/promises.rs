@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use dbplane::api::{Compute, ProjectKey};
-use dbplane::decide::{Health, Reason, Report, Sync, identity};
+use dbplane::api::{Compute, Known, ProjectKey};
+use dbplane::decide::{Health, Reason, Report, Sync};
 use k8s_openapi::api::core::v1::Secret;
 
 use super::bound::{Bound, OTHER, Subject};
@@ -12,7 +12,7 @@ use super::edits::{STANDING_ACCOUNTS, StandingAccount};
 use super::effects::secret_of;
 use super::in_memory::cluster::Stored;
 use super::in_memory::promises::{
-    self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World,
+    self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World, recorded,
 };
 use super::in_memory::{Print, Resource};
 use super::people::has_finalizer;
@@ -211,25 +211,21 @@ fn key_in(state: &State, secret: &Secret) -> Option<i64> {
 
 /// A Compute with its record.
 pub fn bound_compute(bound: &Bound, stored: &Print<Stored>) -> BoundCompute {
-    let object = stored.typed::<Compute>().unwrap();
+    let object = stored.typed::<Known<Compute>>().unwrap();
     let identity = bound.memos.bound.get(super::in_memory::hash(stored), || {
-        Arc::new(identity::of_compute(&object).unwrap_or_default().identity)
+        Arc::new(object.identity().unwrap_or_default())
     });
     BoundCompute { object, identity }
 }
 
 /// A ProjectKey with its record.
 pub fn recorded_key(bound: &Bound, stored: &Print<Stored>) -> RecordedKey {
-    let object = stored.typed::<ProjectKey>().unwrap();
+    let object = stored.typed::<Known<ProjectKey>>().unwrap();
     let identity = bound
         .memos
         .recorded
         .get(super::in_memory::hash(stored), || {
-            Arc::new(
-                identity::of_key(&object)
-                    .unwrap_or_default()
-                    .identity_or_wish(),
-            )
+            Arc::new(recorded(&object))
         });
     RecordedKey { object, identity }
 }
@@ -356,8 +352,10 @@ fn waits_for_an_edit(
         }
         Reason::BindingConflict => {
             let contradicts = bound_to.is_some() && named.is_some() && bound_to != named;
-            let copied =
-                identity::of_compute(&resource.object).is_err_and(|invalid| invalid.is_copy());
+            let copied = resource
+                .object
+                .record()
+                .is_err_and(|invalid| invalid.is_copy());
             contradicts || copied || moved(bound, state, stored)
         }
         _ => false,

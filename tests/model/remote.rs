@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use dbplane::domain::{
     Compute, ComputeChange, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation, Project,
 };
-use dbplane::platform::{Answer as PlatformAnswer, Platform, PlatformClient};
+use dbplane::platform::{ChangeAnswer, Platform, PlatformClient};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::mutation::Mutation;
@@ -156,11 +156,11 @@ impl Platform for Remote {
         _: &str,
         id: &str,
         _: &ComputeChange,
-    ) -> Result<PlatformAnswer, Fault> {
+    ) -> Result<ChangeAnswer, Fault> {
         unreachable!("{id} is as declared")
     }
 
-    async fn restart_compute(&self, _: &str, id: &String) -> Result<PlatformAnswer, Fault> {
+    async fn restart_compute(&self, _: &str, id: &String) -> Result<ChangeAnswer, Fault> {
         unreachable!("no restart of {id} is asked for")
     }
 }

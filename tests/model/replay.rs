@@ -8,15 +8,15 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use dbplane::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
+use dbplane::api::{Compute, Known, ObjectMeta, PlatformAccess, ProjectKey};
 use dbplane::controller::environment::{
-    Admission, Environment, Kind, Lists, Objects, PassSettings,
+    AdmittedCall, Environment, Kind, Lists, Objects, PassSettings,
 };
 use dbplane::controller::index::Key;
 use dbplane::controller::object::{AccountName, Managed};
 use dbplane::controller::pass::{Pass, pass};
 use dbplane::controller::registry::AllKinds;
-use dbplane::controller::state::{Connection, Contents, ProcessState};
+use dbplane::controller::state::{AccountConnection, Contents, ProcessState};
 use dbplane::domain::Fault;
 use dbplane::platform::{
     ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, Platform, Snapshot,
@@ -92,7 +92,7 @@ fn remembered(base: &Base, contents: &Contents<Remote>) -> String {
     let object = &base.caches[&base.resource];
     format!(
         "{object:?} {:?} {:?}",
-        contents.resources.get(object.uid()),
+        contents.resources.get(&object.uid().into()),
         contents.accounts
     )
 }
@@ -272,7 +272,7 @@ impl Environment for Replay {
         })
     }
 
-    async fn admit(&self, client: &Remote, _: Admission) -> Result<Option<Remote>, Fault> {
+    async fn admit(&self, client: &Remote, _: AdmittedCall) -> Result<Option<Remote>, Fault> {
         Ok(Some(client.clone()))
     }
 }
@@ -309,8 +309,8 @@ impl Objects for Replay {
 impl Lists<Remote> for Replay {
     fn latest_snapshot(
         &self,
-        _: &Compute,
-        connection: &Connection<Remote>,
+        _: &Known<Compute>,
+        connection: &AccountConnection<Remote>,
         _: ComputeInterest,
     ) -> LatestSnapshot {
         depends_on(&(
@@ -359,12 +359,12 @@ impl Lists<Remote> for Replay {
         }
     }
 
-    fn stop_observing(&self, _: &Compute) {}
+    fn stop_observing(&self, _: &Known<Compute>) {}
 
     fn latest_keys(
         &self,
-        _: &ProjectKey,
-        connection: &Connection<Remote>,
+        _: &Known<ProjectKey>,
+        connection: &AccountConnection<Remote>,
         interest: KeyInterest,
     ) -> LatestKeys {
         let mut known = known_keys(connection.number);
@@ -380,8 +380,8 @@ impl Lists<Remote> for Replay {
 
     async fn read_keys(
         &self,
-        _: &ProjectKey,
-        connection: &Connection<Remote>,
+        _: &Known<ProjectKey>,
+        connection: &AccountConnection<Remote>,
         _: KeyInterest,
     ) -> LatestKeys {
         let at = self.now();
@@ -404,7 +404,7 @@ impl Lists<Remote> for Replay {
         latest
     }
 
-    fn stop_listing(&self, _: &ProjectKey) {}
+    fn stop_listing(&self, _: &Known<ProjectKey>) {}
 }
 
 /// The only ticks of this clock: before the last write, at it, and after it.

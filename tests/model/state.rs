@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dbplane::api::AccountKind;
 use dbplane::controller::object::AccountName;
-use dbplane::controller::state::{AccountEntry, Connection, Contents, ResourceState};
+use dbplane::controller::state::{AccountConnection, AccountEntry, Contents, ResourceState};
 use dbplane::decide::account::Availability;
 use dbplane::decide::brake::DeletionWindow;
 use dbplane::decide::write_contention::WriteContention;
@@ -289,7 +289,7 @@ impl Process {
             resources: self
                 .resources
                 .iter()
-                .map(|(uid, state)| (uid.clone(), state.clone_inner()))
+                .map(|(uid, state)| (uid.as_str().into(), state.clone_inner()))
                 .collect(),
             accounts: self.accounts.clone_inner(),
             former: BTreeMap::new(),
@@ -302,7 +302,7 @@ impl Process {
 
     /// Stores the memory of one resource, and with `shared` the parts common to all.
     pub fn remember(&mut self, mut contents: Contents<Remote>, uid: &str, shared: bool) {
-        match contents.resources.remove(uid) {
+        match contents.resources.remove(&uid.into()) {
             Some(resource) => drop(self.resources.insert(uid.to_owned(), Print::of(resource))),
             None => drop(self.resources.remove(uid)),
         }
@@ -368,7 +368,7 @@ fn standing(
         namespace: Some(namespace.into()),
         name: account.name.into(),
     };
-    let connection = Connection {
+    let connection = AccountConnection {
         number,
         platform: Remote { key: account.key },
         access: account.access(),

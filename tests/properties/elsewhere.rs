@@ -5,8 +5,8 @@ mod moves;
 
 use std::collections::BTreeMap;
 
-use dbplane::api::{Compute, ProjectKey};
-use dbplane::decide::identity::{of_compute, of_key};
+use dbplane::api::{Compute, Known, ProjectKey};
+
 use dbplane_simulator::world::World;
 use dbplane_simulator::world::message::{Method, Request};
 use proptest::prelude::*;
@@ -268,24 +268,27 @@ impl Simulation {
     /// The platforms on which a resource has, or has begun to create, something.
     fn recorded_at(&self, resource: &Resource) -> Vec<String> {
         let platforms = match resource.0 {
-            "Compute" => self.cluster.get::<Compute>(&resource.1).and_then(|object| {
-                let record = of_compute(&object).ok()?.identity_or_wish();
-                let creates = record
-                    .intent
-                    .into_iter()
-                    .chain(record.unanswered)
-                    .filter_map(|create| create.platform);
-                Some(
-                    creates
-                        .chain(record.binding.and_then(|binding| binding.platform))
-                        .collect(),
-                )
-            }),
+            "Compute" => self
+                .cluster
+                .get::<Known<Compute>>(&resource.1)
+                .and_then(|object| {
+                    let record = object.record().ok()?.identity_or_wish().clone();
+                    let creates = record
+                        .intent
+                        .into_iter()
+                        .chain(record.unanswered)
+                        .filter_map(|create| create.platform);
+                    Some(
+                        creates
+                            .chain(record.binding.and_then(|binding| binding.platform))
+                            .collect(),
+                    )
+                }),
             "ProjectKey" => self
                 .cluster
-                .get::<ProjectKey>(&resource.1)
+                .get::<Known<ProjectKey>>(&resource.1)
                 .and_then(|object| {
-                    let record = of_key(&object).ok()?.known();
+                    let record = object.identity().ok()?;
                     let recorded = record
                         .records
                         .names()

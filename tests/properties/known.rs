@@ -182,6 +182,22 @@ fn of_repeated_creates() -> Vec<(&'static str, History)> {
                 )
             },
         ),
+        (
+            "one whose process dies before its answer, beside another one on the branch that waits for it",
+            History {
+                key: true,
+                profile: Profile::Default,
+                ..computes(
+                    &[&replica(), &replica()],
+                    &[(Event::Nothing, 61)],
+                    &[
+                        (17, SILENCE),
+                        (0, Fault::Repeated),
+                        (0, Fault::Dies(Carried::Never)),
+                    ],
+                )
+            },
+        ),
     ]
 }
 

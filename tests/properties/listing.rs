@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dbplane::controller::environment::Environment;
-use dbplane::controller::state::Connection;
+use dbplane::controller::state::AccountConnection;
 use dbplane::domain::Listed;
 use dbplane::platform::{Keys, Latest, LatestKeys, Listing, Platform, RateLimited, Reading, Tick};
 use jiff::Timestamp;
@@ -72,7 +72,7 @@ impl Process {
         assert!(poll(self.list_keys(&connection)).is_ready());
     }
 
-    pub async fn list_keys(&self, connection: &Connection<RateLimited>) {
+    pub async fn list_keys(&self, connection: &AccountConnection<RateLimited>) {
         let Some(organization) = &connection.access.organization_id else {
             return;
         };

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use dbplane::api::{Compute, ObjectMeta, PlatformAccess, ProjectKey};
+use dbplane::api::{Compute, Known, ObjectMeta, PlatformAccess, ProjectKey};
 use dbplane::controller::environment::{
-    Admission, Environment, Kind, Kinds, Lists, Objects, Occurrence, PassSettings,
+    AdmittedCall, Environment, Kind, Kinds, Lists, Objects, Occurrence, PassSettings,
 };
 use dbplane::controller::index::Key;
 use dbplane::controller::object::{AccountName, Managed};
 use dbplane::controller::registry::AllKinds;
-use dbplane::controller::state::{Connection, ProcessState};
+use dbplane::controller::state::{AccountConnection, ProcessState};
 use dbplane::decide::Limits;
 use dbplane::decide::account::KeyCount;
 use dbplane::platform::{
@@ -139,7 +139,7 @@ impl Process {
             .all(|connection| self.read_through(&connection))
     }
 
-    fn read_through(&self, connection: &Connection<RateLimited>) -> bool {
+    fn read_through(&self, connection: &AccountConnection<RateLimited>) -> bool {
         let (began, at) = (self.tick(), self.now());
         self.simulation.lock().acting = None;
         let Poll::Ready(read) = poll(connection.platform.list_computes(PROJECT)) else {
@@ -182,7 +182,7 @@ impl Process {
         self.simulation.lock().acting = acting;
     }
 
-    fn seen_through(&self, connection: &Connection<RateLimited>) -> LatestSnapshot {
+    fn seen_through(&self, connection: &AccountConnection<RateLimited>) -> LatestSnapshot {
         self.seen
             .lock()
             .unwrap()
@@ -191,7 +191,7 @@ impl Process {
             .unwrap_or_default()
     }
 
-    fn connections(&self) -> impl Iterator<Item = Arc<Connection<RateLimited>>> {
+    fn connections(&self) -> impl Iterator<Item = Arc<AccountConnection<RateLimited>>> {
         self.state
             .contents()
             .accounts
@@ -199,7 +199,7 @@ impl Process {
             .filter_map(|entry| entry.connection)
     }
 
-    pub fn connection(&self) -> Option<Arc<Connection<RateLimited>>> {
+    pub fn connection(&self) -> Option<Arc<AccountConnection<RateLimited>>> {
         self.connections().next()
     }
 
@@ -284,14 +284,14 @@ impl Environment for Process {
     async fn admit(
         &self,
         client: &RateLimited,
-        call: Admission,
+        call: AdmittedCall,
     ) -> Result<Option<RateLimited>, dbplane::domain::Fault> {
         match call {
-            Admission::Change => {
+            AdmittedCall::Change => {
                 self.simulation.lock().injected(injector::ADMISSION);
                 client.admit_change().await.map(Some)
             }
-            Admission::KeyCreation => client.admit_key_creation().await.map(Some),
+            AdmittedCall::KeyCreation => client.admit_key_creation().await.map(Some),
         }
     }
 }
@@ -336,19 +336,19 @@ impl Objects for Process {
 impl Lists<RateLimited> for Process {
     fn latest_snapshot(
         &self,
-        _: &Compute,
-        connection: &Connection<RateLimited>,
+        _: &Known<Compute>,
+        connection: &AccountConnection<RateLimited>,
         _: ComputeInterest,
     ) -> LatestSnapshot {
         self.seen_through(connection)
     }
 
-    fn stop_observing(&self, _: &Compute) {}
+    fn stop_observing(&self, _: &Known<Compute>) {}
 
     fn latest_keys(
         &self,
-        _: &ProjectKey,
-        connection: &Connection<RateLimited>,
+        _: &Known<ProjectKey>,
+        connection: &AccountConnection<RateLimited>,
         _: KeyInterest,
     ) -> LatestKeys {
         self.known_keys(connection.number)
@@ -356,8 +356,8 @@ impl Lists<RateLimited> for Process {
 
     async fn read_keys(
         &self,
-        _: &ProjectKey,
-        connection: &Connection<RateLimited>,
+        _: &Known<ProjectKey>,
+        connection: &AccountConnection<RateLimited>,
         _: KeyInterest,
     ) -> LatestKeys {
         self.list_keys(connection).await;
@@ -367,7 +367,7 @@ impl Lists<RateLimited> for Process {
     fn count_keys(
         &self,
         _: &AccountName,
-        connection: &Connection<RateLimited>,
+        connection: &AccountConnection<RateLimited>,
     ) -> Option<KeyCount> {
         let list = self.known_keys(connection.number).snapshot?;
         Some(KeyCount {
@@ -376,7 +376,7 @@ impl Lists<RateLimited> for Process {
         })
     }
 
-    fn stop_listing(&self, _: &ProjectKey) {}
+    fn stop_listing(&self, _: &Known<ProjectKey>) {}
 }
 
 /// The path to the cluster.

@@ -5,9 +5,9 @@ mod excuses;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dbplane::api::{Compute, Condition, ProjectKey};
+use dbplane::api::{Compute, Condition, Known, ProjectKey};
 use dbplane::controller::object::Managed;
-use dbplane::decide::{identity, names};
+use dbplane::decide::names;
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use serde_json::Value;
@@ -64,11 +64,11 @@ fn computes(run: &Run) -> impl Iterator<Item = Resource> {
 impl Simulation {
     /// Called when a key is created: a ProjectKey whose Secret holds no key must not be Ready.
     pub fn note_creation(&mut self, actor: &Resource) {
-        let Some(object) = self.cluster.get::<ProjectKey>(&actor.1) else {
+        let Some(object) = self.cluster.get::<Known<ProjectKey>>(&actor.1) else {
             return;
         };
         let secret = self.cluster.secrets.get(&full_name(
-            object.namespace().as_deref(),
+            Some(object.namespace()),
             &object.spec.secret.name,
         ));
         let holds_key =
@@ -137,8 +137,8 @@ fn too_many_deletions(run: &Run) -> Result<(), String> {
 fn world(run: &Run) -> World {
     let simulation = run.simulation.lock();
     let unsaved = run.process.iter().flat_map(Process::unsaved_keys);
-    let resources = own_objects::<Compute>(&simulation).map(BoundCompute::from);
-    let project_keys = own_objects::<ProjectKey>(&simulation).map(RecordedKey::from);
+    let resources = own_objects::<Known<Compute>>(&simulation).map(BoundCompute::from);
+    let project_keys = own_objects::<Known<ProjectKey>>(&simulation).map(RecordedKey::from);
     World {
         computes: live_computes(&simulation),
         keys: live_keys(&simulation),
@@ -220,11 +220,11 @@ fn key_name_in(secret: &Secret) -> Option<String> {
 /// The conditions of all resources, for error messages.
 pub fn conditions_of_all(run: &Run) -> Vec<String> {
     let simulation = run.simulation.lock();
-    let computes = simulation.cluster.all::<Compute>();
+    let computes = simulation.cluster.all::<Known<Compute>>();
     let computes = computes
         .iter()
         .map(|object| (object.name_any(), conditions(object.as_ref())));
-    let keys = simulation.cluster.all::<ProjectKey>();
+    let keys = simulation.cluster.all::<Known<ProjectKey>>();
     let keys = keys
         .iter()
         .map(|object| (object.name_any(), conditions(object.as_ref())));
@@ -291,7 +291,7 @@ fn explained<K: Managed>(error: &str, object: &K) -> String {
 fn compute_kept(run: &Run, world: &World, resource: &BoundCompute) -> Result<(), String> {
     let object = resource.object.as_ref();
     let reason = reason(object, "Ready");
-    if identity::of_compute(object).is_err() {
+    if object.record().is_err() {
         return match reason.as_str() {
             "BindingConflict" => Ok(()),
             _ => Err("its record is not its own, and nobody reports it".to_owned()),
@@ -315,7 +315,7 @@ fn compute_kept(run: &Run, world: &World, resource: &BoundCompute) -> Result<(),
 
 /// The connection Secret has the host of the compute, and the current password or none, even after
 /// a crash between two writes.
-fn connection_kept(run: &Run, object: &Compute) -> Result<(), String> {
+fn connection_kept(run: &Run, object: &Known<Compute>) -> Result<(), String> {
     let simulation = run.simulation.lock();
     let entry = |secret: &str, name: &str| {
         let data = simulation
@@ -390,7 +390,7 @@ fn nothing_left(run: &Run, world: &World, resource: &Resource) -> Result<(), Str
         .iter()
         .map(|it| it.object.as_ref())
         .find(|object| object.name_any() == resource.1);
-    let invalid = |object: &Compute| identity::of_compute(object).is_err();
+    let invalid = |object: &Known<Compute>| object.record().is_err();
     if object
         .is_some_and(|object| invalid(object) || run.person_asked(object, &reason(object, "Ready")))
     {
@@ -414,7 +414,7 @@ fn nothing_left(run: &Run, world: &World, resource: &Resource) -> Result<(), Str
         .collect();
     // A compute that arrives after its resource is gone stays unnoticed: a recreated resource does
     // not know of it.
-    let uid = object.and_then(|object| object.uid());
+    let uid = object.map(|object| object.uid().to_string());
     let unnoticed = run.late_for(resource, |maker| Some(maker) != uid.as_deref());
     if forgotten.len() > unnoticed + run.repeated_unread(resource, uid.as_deref()) {
         Err(format!(

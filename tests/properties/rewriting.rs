@@ -1,7 +1,7 @@
 //! Changes to the records of resources by users and tools.
 
-use dbplane::api::Compute;
-use dbplane::decide::identity::{ComputeIdentity, of_compute};
+use dbplane::api::{Compute, Known};
+use dbplane::decide::identity::ComputeIdentity;
 use dbplane::decide::names;
 use serde_json::json;
 
@@ -24,15 +24,18 @@ impl Run<'_> {
 
     /// True if the outcome of a create is open. Only the status records that outcome.
     pub fn is_creating(&self, resource: &Resource) -> bool {
-        let object = self.simulation.lock().cluster.get::<Compute>(&resource.1);
-        object
-            .and_then(|object| of_compute(&object).ok())
-            .is_some_and(|record| {
-                let ComputeIdentity {
-                    intent, unanswered, ..
-                } = record.identity_or_wish();
-                intent.is_some() || !unanswered.is_empty()
-            })
+        let object = self
+            .simulation
+            .lock()
+            .cluster
+            .get::<Known<Compute>>(&resource.1);
+        let Some(object) = object else { return false };
+        object.record().is_ok_and(|record| {
+            let ComputeIdentity {
+                intent, unanswered, ..
+            } = record.identity_or_wish();
+            intent.is_some() || !unanswered.is_empty()
+        })
     }
 
     pub fn replace(&mut self, resource: &Resource) {

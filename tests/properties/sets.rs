@@ -4,7 +4,7 @@
 mod outages;
 mod steps;
 
-use dbplane::api::{Compute, ReadReplicaSet};
+use dbplane::api::{Compute, Known, ReadReplicaSet};
 use dbplane_simulator::world::Profile;
 use kube::ResourceExt;
 use kube::core::object::HasStatus;
@@ -146,7 +146,7 @@ impl SetRun<'_> {
 
     /// All Computes except released ones.
     fn replicas(&self) -> Vec<Resource> {
-        let all = self.run.simulation.lock().cluster.all::<Compute>();
+        let all = self.run.simulation.lock().cluster.all::<Known<Compute>>();
         let labelled = all
             .iter()
             .filter(|compute| compute.labels().contains_key("app"));
@@ -176,15 +176,15 @@ impl SetRun<'_> {
         let simulation = self.run.simulation.lock();
         let set = simulation
             .cluster
-            .get::<ReadReplicaSet>("reads")
+            .get::<Known<ReadReplicaSet>>("reads")
             .ok_or("there is no set")?;
-        let computes = simulation.cluster.all::<Compute>();
+        let computes = simulation.cluster.all::<Known<Compute>>();
         let uid = set.uid();
-        let is_own = |compute: &&std::sync::Arc<Compute>| {
+        let is_own = |compute: &&std::sync::Arc<Known<Compute>>| {
             compute
                 .owner_references()
                 .iter()
-                .any(|owner| Some(&owner.uid) == uid.as_ref())
+                .any(|owner| owner.uid == uid.as_str())
         };
         let own: Vec<_> = computes.iter().filter(is_own).collect();
         let alike = own

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use dbplane::api::Compute;
-use dbplane::decide::{identity, names};
+use dbplane::api::{Compute, Known};
+use dbplane::decide::names;
 use dbplane_simulator::faults::FaultBoard;
 use dbplane_simulator::world::World;
 use dbplane_simulator::world::file::WorldFile;
@@ -356,13 +356,10 @@ impl Simulation {
 
     /// Checks that each restart is carried out once, however often it is tried.
     fn restarted(&mut self, actor: &Resource) {
-        let Some(object) = self.cluster.get::<Compute>(&actor.1) else {
+        let Some(object) = self.cluster.get::<Known<Compute>>(&actor.1) else {
             return;
         };
-        let Some(record) = identity::of_compute(&object)
-            .ok()
-            .and_then(|record| record.identity.restart)
-        else {
+        let Some(record) = object.identity().ok().and_then(|identity| identity.restart) else {
             return;
         };
         let (time, uid) = (

@@ -3,8 +3,8 @@
 
 mod keys;
 
-use dbplane::api::Compute;
-use dbplane::decide::identity::of_compute;
+use dbplane::api::{Compute, Known};
+
 use dbplane::decide::names::{self, RECORD};
 use jiff::SignedDuration;
 use kube::ResourceExt;
@@ -212,9 +212,9 @@ impl Run<'_> {
                 .into_iter()
                 .find(|compute| compute.id == *id)
         });
-        let has = simulation.cluster.get::<Compute>(&victim.1);
+        let has = simulation.cluster.get::<Known<Compute>>(&victim.1);
         let has = has
-            .and_then(|victim| of_compute(&victim).ok()?.identity.binding)
+            .and_then(|victim| victim.identity().ok()?.binding)
             .map(|binding| binding.id);
         let victim = Victim {
             platform: BASE_URL,
@@ -233,13 +233,11 @@ impl Run<'_> {
 
     /// True if the tenant was bound on the branch of a resource that was never bound. The tenant
     /// may declare the same as others.
-    pub fn is_preceded(&self, object: &Compute) -> bool {
-        let binding = |object: &Compute| of_compute(object).ok()?.identity.binding;
-        let computes = self.simulation.lock().cluster.all::<Compute>();
-        let tenants = computes
-            .iter()
-            .filter(|other| other.namespace().as_deref() == Some(TENANT));
-        let has_it = |other: &Compute| {
+    pub fn is_preceded(&self, object: &Known<Compute>) -> bool {
+        let binding = |object: &Known<Compute>| object.identity().ok()?.binding;
+        let computes = self.simulation.lock().cluster.all::<Known<Compute>>();
+        let tenants = computes.iter().filter(|other| other.namespace() == TENANT);
+        let has_it = |other: &Known<Compute>| {
             binding(other).and_then(|it| it.branch).as_ref() == Some(&object.spec.branch_id)
         };
         binding(object).is_none() && tenants.into_iter().any(|other| has_it(other))
@@ -251,11 +249,11 @@ impl Run<'_> {
         let simulation = self.simulation.lock();
         let bound = simulation
             .cluster
-            .all::<Compute>()
+            .all::<Known<Compute>>()
             .iter()
-            .filter(|object| object.namespace().as_deref() == Some(TENANT))
+            .filter(|object| object.namespace() == TENANT)
             .find_map(|object| {
-                let id = of_compute(object).ok()?.identity.binding?.id;
+                let id = object.identity().ok()?.binding?.id;
                 let made_for = simulation
                     .ledger
                     .computes

@@ -1,7 +1,7 @@
 //! Runs controlled by a test step by step, and helpers to inspect their results.
 
-use dbplane::api::{Compute, ProjectKey};
-use dbplane::decide::identity::{self, ComputeIdentity, ProjectKeyIdentity};
+use dbplane::api::{Compute, Known, ProjectKey};
+use dbplane::decide::identity::{ComputeIdentity, ProjectKeyIdentity};
 use dbplane_simulator::world::{Profile, World};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -137,9 +137,9 @@ impl Run<'_> {
             .simulation
             .lock()
             .cluster
-            .get::<Compute>(&compute(number).1)
+            .get::<Known<Compute>>(&compute(number).1)
             .unwrap();
-        identity::of_compute(&object).unwrap().identity
+        object.identity().unwrap()
     }
 
     /// The record of the ProjectKey.
@@ -148,9 +148,9 @@ impl Run<'_> {
             .simulation
             .lock()
             .cluster
-            .get::<ProjectKey>(&key().1)
+            .get::<Known<ProjectKey>>(&key().1)
             .unwrap();
-        identity::of_key(&object).unwrap().identity_or_wish()
+        object.record().unwrap().identity_or_wish().clone()
     }
 }
 

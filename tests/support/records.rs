@@ -1,7 +1,8 @@
 //! Ages records, as if time had passed.
 
 use dbplane::api::{Compute, ObjectMeta, ProjectKey};
-use dbplane::decide::identity::{Record, of_compute, of_key, written};
+use dbplane::decide::identity::{Record, written};
+use dbplane::decide::record_of;
 use dbplane::decide::seal::InvalidAnnotation;
 use jiff::SignedDuration;
 use serde::Serialize;
@@ -16,7 +17,7 @@ pub fn aged(object: &Value, by: SignedDuration) -> Result<Value> {
     let record = match object["kind"].as_str() {
         Some("Compute") => {
             let object: Compute = read(object)?;
-            rewritten(of_compute(&object), &object.metadata, |identity| {
+            rewritten(record_of(&object), &object.metadata, |identity| {
                 let Some(restart) = &mut identity.restart else {
                     return;
                 };
@@ -29,7 +30,7 @@ pub fn aged(object: &Value, by: SignedDuration) -> Result<Value> {
         }
         _ => {
             let object: ProjectKey = read(object)?;
-            rewritten(of_key(&object), &object.metadata, |identity| {
+            rewritten(record_of(&object), &object.metadata, |identity| {
                 identity
                     .records
                     .current

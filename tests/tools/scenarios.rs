@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use futures::future::join_all;
 use serde_json::Value;
@@ -14,11 +13,9 @@ use crate::judge::{Verdict, judge};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_resource_is_current_too_early_or_oscillates() {
-    let lab = Arc::new(
-        Lab::open(PathBuf::from(env!("CARGO_BIN_EXE_dbplane")))
-            .await
-            .unwrap(),
-    );
+    let lab = Lab::shared(PathBuf::from(env!("CARGO_BIN_EXE_dbplane")))
+        .await
+        .unwrap();
     let checks = &installed().await.patched;
     let scenarios = scenarios();
     let recordings = join_all(

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use dbplane::decide::names;
@@ -42,11 +41,9 @@ struct Stage {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_stage_is_reached_without_a_detour() {
-    let lab = Arc::new(
-        Lab::open(PathBuf::from(env!("CARGO_BIN_EXE_dbplane")))
-            .await
-            .unwrap(),
-    );
+    let lab = Lab::shared(PathBuf::from(env!("CARGO_BIN_EXE_dbplane")))
+        .await
+        .unwrap();
     let checks = &installed().await.patched;
     let scenario = Scenario::new("stages", Vec::new(), Goal::default());
     let (mut site, recorder) = Recorder::open(lab, &scenario).await.unwrap();

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use dbplane::decide::identity::{of_compute, of_key};
+use dbplane::api::{Compute, ProjectKey};
 use dbplane::decide::names::RECORD;
+use dbplane::decide::record_of;
 use serde_json::Value;
 
 use super::calls::{Call, Platform, Seen, by_object};
@@ -158,10 +159,11 @@ impl One<'_> {
         let Object { state, name, .. } = self.object;
         let object = self.after.get(state.kind, name)?;
         let understood = match state.kind {
-            "Compute" => of_compute(&serde_json::from_value(object.clone()).unwrap())
+            "Compute" => record_of::<Compute>(&serde_json::from_value(object.clone()).unwrap())
                 .map(|it| it.is_annotated),
             "ProjectKey" => {
-                of_key(&serde_json::from_value(object.clone()).unwrap()).map(|it| it.is_annotated)
+                record_of::<ProjectKey>(&serde_json::from_value(object.clone()).unwrap())
+                    .map(|it| it.is_annotated)
             }
             _ => return None,
         };

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::account_check::{self, CheckScope, Findings, KeyKind};
 use crate::api::AccountRef;
-use crate::cli::common::{ClusterArgs, ConnectionError, OutputArgs, WriteError};
+use crate::cli::common::{ClusterArgs, ConnectionError, OutputArgs, OutputError};
 use crate::cli::platform::{Credentials, PlatformArgs, PlatformError, account_ref};
 use crate::cli::progress::during;
 use crate::platform::Platform;
@@ -61,7 +61,7 @@ pub enum Error {
     #[error(transparent)]
     Platform(#[from] PlatformError),
     #[error(transparent)]
-    Output(#[from] WriteError),
+    Output(#[from] OutputError),
 }
 
 /// Checks the platform and writes the findings to `out`.
@@ -153,19 +153,19 @@ struct ReadReport<'a> {
 
 impl<'a> CheckReport<'a> {
     fn of(findings: &'a Findings, requests: usize) -> Self {
-        let read = |read: &'a account_check::Read| ReadReport {
+        let reads = findings.reads.iter().map(|read| ReadReport {
             what: read.what,
             needed: read.needed,
             found: read.outcome.as_deref().ok(),
             failed: read.outcome.as_ref().err().map(ToString::to_string),
-        };
+        });
         Self {
             version: env!("CARGO_PKG_VERSION"),
             requests,
             usable: findings.is_usable(),
             key_kind: findings.key,
             key: &findings.may,
-            reads: findings.reads.iter().map(read).collect(),
+            reads: reads.collect(),
             offers: &findings.offers,
             rate_limit: &findings.limits,
             differences: &findings.differences,

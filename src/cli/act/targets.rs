@@ -2,7 +2,7 @@
 
 use super::Error;
 use super::rules::ResourceRequest;
-use crate::cli::common::{Connected, Scope};
+use crate::cli::common::{Connected, ScopeArgs};
 use crate::cli::resource::{ObservedResource, ResourceKind};
 
 /// A resource of a command.
@@ -19,7 +19,7 @@ pub struct Targets {
     #[arg(value_name = "KIND/NAME", required = true)]
     targets: Vec<String>,
     #[command(flatten)]
-    scope: Scope,
+    scope: ScopeArgs,
     /// All resources of the kind
     #[arg(long, conflicts_with = "selector")]
     all: bool,

@@ -8,7 +8,7 @@ use kube::core::DeserializeGuard;
 use kube::{Api, Client};
 
 use super::Error;
-use crate::api::{Compute, ObjectMeta};
+use crate::api::{Compute, Known, ObjectMeta};
 use crate::decide::identity::{self, ComputeIdentity};
 use crate::decide::seal::ObjectKey;
 
@@ -27,7 +27,7 @@ pub async fn existing(
     namespace: &str,
     notes: &mut impl Write,
 ) -> Result<ExistingResources, Error> {
-    let all: Api<DeserializeGuard<Compute>> = Api::all(client.clone());
+    let all: Api<DeserializeGuard<Known<Compute>>> = Api::all(client.clone());
     let everything = ListParams::default();
     let listed = match all.list(&everything).await {
         Err(kube::Error::Api(status)) if status.code == 403 => {
@@ -35,7 +35,7 @@ pub async fn existing(
                 notes,
                 "only the Computes of namespace {namespace} are looked at: you may not list those of others"
             )?;
-            Api::<DeserializeGuard<Compute>>::namespaced(client.clone(), namespace)
+            Api::namespaced(client.clone(), namespace)
                 .list(&everything)
                 .await
         }
@@ -49,7 +49,7 @@ pub async fn existing(
                 let record = identity::of_unreadable::<ComputeIdentity>(&unreadable.metadata);
                 let bound = record
                     .ok()
-                    .and_then(|record| record.identity_or_wish().binding);
+                    .and_then(|record| record.identity_or_wish().binding.clone());
                 (
                     unreadable.metadata,
                     bound
@@ -71,7 +71,7 @@ pub async fn existing(
 
 /// The computes that it names, and the one that it is bound to. The binding is in its record, or in
 /// its status if that was restored without a record.
-fn computes_of(object: &Compute) -> Vec<(String, String)> {
+fn computes_of(object: &Known<Compute>) -> Vec<(String, String)> {
     let project = &object.spec.project_id;
     let named = object.spec.compute_id.iter().chain(
         object
@@ -80,9 +80,10 @@ fn computes_of(object: &Compute) -> Vec<(String, String)> {
             .filter_map(|status| status.compute_id.as_ref()),
     );
     let named = named.map(|id| (project.clone(), id.clone()));
-    let bound = identity::of_compute(object)
+    let bound = object
+        .record()
         .ok()
-        .and_then(|record| record.identity_or_wish().binding);
+        .and_then(|record| record.identity_or_wish().binding.clone());
     named
         .chain(bound.map(|binding| (binding.project, binding.id)))
         .collect()

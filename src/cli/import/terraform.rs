@@ -33,9 +33,10 @@ pub fn subjects(
         mut keys,
         ..
     } = contents;
-    let is_meant = |project: &String| args.project.is_empty() || args.project.contains(project);
-    computes.retain(|found| is_meant(&found.project));
-    keys.retain(|key| is_meant(&key.project));
+    if !args.project.is_empty() {
+        computes.retain(|found| args.project.contains(&found.project));
+        keys.retain(|key| args.project.contains(&key.project));
+    }
     Ok(Subjects {
         computes,
         keys,
@@ -49,25 +50,32 @@ fn preface(contents: &StateContents) -> Vec<String> {
         "From a state of Terraform, by dbplane import. What is next: docs/guide/from-terraform.md"
             .to_owned(),
     ];
-    let mut list = |title: &str, addresses: Vec<String>| {
-        if !addresses.is_empty() {
-            lines.push(title.to_owned());
-            lines.extend(addresses.into_iter().map(|address| format!("  {address}")));
-        }
-    };
     let removed = contents
         .taken_over
         .iter()
         .map(|address| format!("terraform state rm {}", quoted(address)));
-    list(
-        "Before management: Full, take these out of Terraform, which would otherwise change them back:",
-        removed.collect(),
-    );
     let keys = contents.keys.iter().filter_map(|key| key.address.clone());
-    list(
+    lines.extend(titled(
+        "Before management: Full, take these out of Terraform, which would otherwise change them back:",
+        removed,
+    ));
+    lines.extend(titled(
         "Keys that a ProjectKey can replace, in the folders keys:",
-        keys.collect(),
-    );
-    list("Stays with Terraform:", contents.staying.clone());
+        keys,
+    ));
+    lines.extend(titled(
+        "Stays with Terraform:",
+        contents.staying.iter().cloned(),
+    ));
+    lines
+}
+
+/// A title and its lines, or nothing if there are none.
+fn titled(title: &str, addresses: impl Iterator<Item = String>) -> Vec<String> {
+    let mut lines = vec![title.to_owned()];
+    lines.extend(addresses.map(|address| format!("  {address}")));
+    if lines.len() == 1 {
+        return Vec::new();
+    }
     lines
 }

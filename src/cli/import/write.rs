@@ -31,12 +31,10 @@ pub fn to_folder(
     force: bool,
     notes: &mut impl Write,
 ) -> Result<(), Error> {
-    let differing = |file: &&File| {
-        let path = folder.join(&file.path);
-        path.symlink_metadata().is_ok()
-            && fs::read(&path).ok().as_deref() != Some(file.text.as_bytes())
-    };
-    let in_the_way: Vec<&File> = files.iter().filter(differing).collect();
+    let in_the_way: Vec<&File> = files
+        .iter()
+        .filter(|file| has_other_content(&folder.join(&file.path), &file.text))
+        .collect();
     if let (Some(first), false) = (in_the_way.first(), force) {
         return Err(Error::Exists(
             in_the_way.len(),
@@ -45,14 +43,10 @@ pub fn to_folder(
     }
     for file in files {
         let path = folder.join(&file.path);
-        let failed = |cause| Error::File {
+        write_file(&path, &file.text).map_err(|cause| Error::File {
             file: path.display().to_string(),
             cause,
-        };
-        path.parent()
-            .map_or(Ok(()), fs::create_dir_all)
-            .map_err(failed)?;
-        fs::write(&path, &file.text).map_err(failed)?;
+        })?;
     }
     let left = left_over(folder, files);
     for path in left.iter().take(NAMED) {
@@ -66,6 +60,17 @@ pub fn to_folder(
         writeln!(notes, "and {} more", left.len() - NAMED)?;
     }
     Ok(())
+}
+
+fn has_other_content(path: &Path, text: &str) -> bool {
+    path.symlink_metadata().is_ok() && fs::read(path).ok().as_deref() != Some(text.as_bytes())
+}
+
+fn write_file(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    fs::write(path, text)
 }
 
 /// Manifests in the directories of the projects that this import did not write. The kustomization

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::cli::screen::one_line;
-use crate::plan::{FieldChange, Plan, Planned, PlannedCondition, Step, Units};
+use crate::plan::{FieldChange, Plan, Planned, PlannedCondition, PlannedStep, Units};
 
 pub fn write(plan: &Plan, wide: bool, out: &mut impl Write) -> io::Result<()> {
     let mut shown = 0;
@@ -105,9 +105,9 @@ fn with(text: String, set: &[FieldChange]) -> String {
 }
 
 /// The description of a step.
-fn step_text(step: &Step) -> String {
+fn step_text(step: &PlannedStep) -> String {
     match step {
-        Step::CreateCompute {
+        PlannedStep::CreateCompute {
             branch,
             type_,
             fields,
@@ -116,7 +116,7 @@ fn step_text(step: &Step) -> String {
             format!("create a {type_} compute on branch {branch}"),
             fields,
         ),
-        Step::ChangeCompute {
+        PlannedStep::ChangeCompute {
             compute,
             fields,
             interrupts,
@@ -129,16 +129,16 @@ fn step_text(step: &Step) -> String {
             };
             with(format!("change compute {compute}"), fields) + end
         }
-        Step::RestartCompute { compute, .. } => {
+        PlannedStep::RestartCompute { compute, .. } => {
             format!("restart compute {compute} (interrupts connections)")
         }
-        Step::DeleteCompute { compute, .. } => {
+        PlannedStep::DeleteCompute { compute, .. } => {
             format!("delete compute {compute} (ends connections)")
         }
-        Step::LinkCompute { compute } => format!("link to compute {compute}, which exists"),
-        Step::CreateKey { project } => format!("make an API key for project {project}"),
-        Step::RevokeKey { key } => format!("revoke API key {key}"),
-        Step::WriteSecret { name, new, entries } => {
+        PlannedStep::LinkCompute { compute } => format!("link to compute {compute}, which exists"),
+        PlannedStep::CreateKey { project } => format!("make an API key for project {project}"),
+        PlannedStep::RevokeKey { key } => format!("revoke API key {key}"),
+        PlannedStep::WriteSecret { name, new, entries } => {
             let verb = if *new { "create" } else { "write" };
             let entries = if entries.is_empty() {
                 String::new()
@@ -147,9 +147,9 @@ fn step_text(step: &Step) -> String {
             };
             format!("{verb} Secret {name}{entries}")
         }
-        Step::CreateObject { kind, name } => format!("create {kind} {name}"),
-        Step::ChangeObject { kind, name } => format!("change {kind} {name}"),
-        Step::DeleteObject { kind, name } => format!("delete {kind} {name}"),
+        PlannedStep::CreateObject { kind, name } => format!("create {kind} {name}"),
+        PlannedStep::ChangeObject { kind, name } => format!("change {kind} {name}"),
+        PlannedStep::DeleteObject { kind, name } => format!("delete {kind} {name}"),
     }
 }
 
@@ -194,13 +194,6 @@ fn summary(plan: &Plan) -> String {
 }
 
 fn cost(plan: &Plan) -> String {
-    let range = |Units { min, max }: Units| {
-        if min.to_bits() == max.to_bits() {
-            format!("{min}")
-        } else {
-            format!("{min}-{max}")
-        }
-    };
     match plan.cost {
         Some(cost) if cost.before == cost.after => {
             format!(
@@ -214,5 +207,14 @@ fn cost(plan: &Plan) -> String {
             range(cost.after)
         ),
         None => "Compute units: not known, since a size is not.".to_owned(),
+    }
+}
+
+fn range(units: Units) -> String {
+    let Units { min, max } = units;
+    if min.to_bits() == max.to_bits() {
+        format!("{min}")
+    } else {
+        format!("{min}-{max}")
     }
 }

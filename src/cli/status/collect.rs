@@ -88,8 +88,8 @@ impl Collector {
         if not_read.len() == kinds.len() {
             return Err(Error::NothingRead(not_read));
         }
-        let operator = operator.map_err(|error| not_read.push(error)).ok();
-        let metrics = metrics.map_err(|error| not_read.push(error)).ok().flatten();
+        let operator = read_or_noted(operator, &mut not_read);
+        let metrics = read_or_noted(metrics, &mut not_read).flatten();
         let (accounts, resources) = all
             .into_iter()
             .partition(|resource| is_account(&resource.kind));
@@ -127,11 +127,10 @@ impl Collector {
             self.metrics()
         );
         let mut not_read = Vec::new();
-        let mut read = |error| not_read.push(error);
-        let account = account.map_err(&mut read).ok().flatten();
-        let events = events.map_err(&mut read).unwrap_or_default();
-        let operator = operator.map_err(&mut read).ok();
-        let metrics = metrics.map_err(&mut read).ok().flatten();
+        let account = read_or_noted(account, &mut not_read).flatten();
+        let events = read_or_noted(events, &mut not_read).unwrap_or_default();
+        let operator = read_or_noted(operator, &mut not_read);
+        let metrics = read_or_noted(metrics, &mut not_read).flatten();
         Ok(FoundOne {
             resource,
             account,
@@ -206,6 +205,10 @@ impl Collector {
             .filter(|holder| !holder.is_empty());
         Ok(OperatorStatus { namespace, leader })
     }
+}
+
+fn read_or_noted<T>(read: Result<T, String>, not_read: &mut Vec<String>) -> Option<T> {
+    read.map_err(|error| not_read.push(error)).ok()
 }
 
 pub fn last_seen(event: &Event) -> Option<Timestamp> {

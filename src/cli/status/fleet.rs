@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::collect::{FoundFleet, OperatorStatus};
 use crate::cli::resource::ObservedResource;
@@ -153,19 +152,17 @@ impl Fleet {
                 ..count
             })
             .collect();
-        let mut listed = |needs| {
-            let mut listed: Vec<ListedResource> = items.remove(&needs).unwrap_or_default();
+        for listed in items.values_mut() {
             listed.sort_by(|one, other| one.place().cmp(&other.place()));
-            listed
-        };
+        }
         Self {
             kind: "FleetStatus",
             namespace,
             operator,
             counts,
-            needs_person: listed(Attention::User),
-            waits: listed(Attention::Time),
-            under_way: listed(Attention::Work),
+            needs_person: items.remove(&Attention::User).unwrap_or_default(),
+            waits: items.remove(&Attention::Time).unwrap_or_default(),
+            under_way: items.remove(&Attention::Work).unwrap_or_default(),
             accounts: accounts
                 .iter()
                 .map(|account| AccountLine::of(account, Some(&resources), metrics.as_deref()))
@@ -189,9 +186,7 @@ impl ListedResource {
             reason: reason.to_owned(),
             message: message.to_owned(),
             since: condition.map(|condition| condition.last_transition_time.0),
-            until: resource
-                .text("/waiting/until")
-                .and_then(|time| time.parse().ok()),
+            until: resource.time("/waiting/until"),
         }
     }
 
@@ -221,7 +216,7 @@ impl AccountLine {
             ),
             None => ("Unknown", "", ""),
         };
-        let declared = |field: &str| account.spec["rateLimit"].get(field).and_then(Value::as_u64);
+        let declared = &account.spec["rateLimit"];
         let usual = Rate::default();
         Self {
             kind: account.kind.clone(),
@@ -238,9 +233,10 @@ impl AccountLine {
                 .count(),
             projects: account.status["projectCount"].as_u64(),
             organization_keys: account.status["organizationKeys"].as_u64(),
-            requests_per_minute: declared("requestsPerMinute")
+            requests_per_minute: declared["requestsPerMinute"]
+                .as_u64()
                 .unwrap_or(usual.requests_per_minute.into()),
-            burst: declared("burst").unwrap_or(usual.burst.into()),
+            burst: declared["burst"].as_u64().unwrap_or(usual.burst.into()),
             left: metrics
                 .zip(account.meta.uid.as_deref())
                 .and_then(|(metrics, uid)| BudgetLeft::of(metrics, uid)),

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::events::v1::Event;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::collect::{FoundOne, OperatorStatus, is_account, last_seen};
 use super::fleet::{AccountLine, ListedResource, StatusGroup};
@@ -147,38 +147,25 @@ impl ShownEvent {
 }
 
 fn there(status: &Value) -> Value {
-    let fields = status
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter(|(name, _)| !ELSEWHERE.contains(&name.as_str()));
-    Value::Object(
-        fields
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect::<Map<_, _>>(),
-    )
+    let mut fields = status.as_object().cloned().unwrap_or_default();
+    fields.retain(|name, _| !ELSEWHERE.contains(&name.as_str()));
+    Value::Object(fields)
 }
 
 fn differs(resource: &ObservedResource) -> Option<String> {
-    let synced = resource
-        .condition("Synced")
-        .filter(|synced| synced.status == "False");
-    let waiting = resource.text("/waiting/changes").map(str::to_owned);
-    synced.map(|synced| synced.message.clone()).or(waiting)
+    match resource.condition("Synced") {
+        Some(synced) if synced.status == "False" => Some(synced.message.clone()),
+        _ => resource.text("/waiting/changes").map(str::to_owned),
+    }
 }
 
 /// The changes that will happen without any action of the user, and their times.
 fn next(resource: &ObservedResource) -> Vec<ComingChange> {
-    let time = |pointer: &str| {
-        resource
-            .text(pointer)
-            .and_then(|text| text.parse::<Timestamp>().ok())
-    };
     let mut next = Vec::new();
     if let Some(changes) = resource.text("/waiting/changes") {
         next.push(ComingChange {
             what: format!("what waits is done: {changes}"),
-            at: time("/waiting/until"),
+            at: resource.time("/waiting/until"),
         });
     }
     if let Some(change) = resource.text("/schedule/next") {
@@ -187,14 +174,16 @@ fn next(resource: &ObservedResource) -> Vec<ComingChange> {
             at: None,
         });
     }
-    if let Some(at) = time("/maintenance/nextRestart") {
+    if let Some(at) = resource.time("/maintenance/nextRestart") {
         next.push(ComingChange {
             what: "the regular restart".to_owned(),
             at: Some(at),
         });
     }
     let rotation: Option<Rotation> = serde_json::from_value(resource.spec["rotation"].clone()).ok();
-    let created = time("/rotatedAt").or_else(|| time("/createdAt"));
+    let created = resource
+        .time("/rotatedAt")
+        .or_else(|| resource.time("/createdAt"));
     if let Some(at) = created.and_then(|created| due_regularly(rotation.as_ref(), created)) {
         next.push(ComingChange {
             what: "the key is replaced".to_owned(),

@@ -9,7 +9,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 
 use super::collect::{Collector, is_account};
 use super::{Error, Picture, StatusSubject, take};
-use crate::cli::common::{Output, OutputArgs};
+use crate::cli::common::{OutputArgs, OutputFormat};
 use crate::cli::resource::ResourceKind;
 use crate::cli::stop_on_signal;
 
@@ -61,12 +61,12 @@ async fn settle(changes: &mut BoxStream<'static, ()>) {
 }
 
 fn draw(picture: &Picture, output: OutputArgs, out: &mut impl Write) -> Result<(), Error> {
-    let for_people = matches!(output.output, Output::Text | Output::Wide);
+    let for_people = matches!(output.output, OutputFormat::Text | OutputFormat::Wide);
     if for_people && std::io::stdout().is_terminal() {
         // Clears the screen and moves the cursor to the top left. `out` would remove this together
         // with colours for NO_COLOR.
         std::io::stdout().write_all(b"\x1b[2J\x1b[H")?;
-    } else if output.output != Output::Json {
+    } else if output.output != OutputFormat::Json {
         writeln!(out, "---")?;
     }
     picture.write(output, out)?;

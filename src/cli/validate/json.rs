@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde::Serialize;
 
-use super::{Error, Report};
+use super::{Error, ValidationReport};
 use crate::cli::files::UnreadableFile;
 use crate::validate::Finding;
 
@@ -25,7 +25,7 @@ struct FindingLine<'a> {
     finding: &'a Finding,
 }
 
-pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<(), Error> {
+pub(super) fn write(report: &ValidationReport, out: &mut dyn Write) -> Result<(), Error> {
     let mut findings = Vec::new();
     for (file, checked, finding) in report.findings() {
         findings.push(FindingLine {

@@ -4,11 +4,11 @@ use std::io::Write;
 
 use quick_junit::{NonSuccessKind, Report as Xml, TestCase, TestCaseStatus, TestSuite};
 
-use super::{CheckedFile, Error, Report};
+use super::{CheckedFile, Error, ValidationReport};
 use crate::cli::files::UnreadableFile;
 use crate::validate::{Checked, Finding};
 
-pub(super) fn write(report: &Report, out: &mut dyn Write) -> Result<(), Error> {
+pub(super) fn write(report: &ValidationReport, out: &mut dyn Write) -> Result<(), Error> {
     let mut xml = Xml::new("dbplane validate");
     xml.add_test_suites(report.files.iter().map(suite));
     xml.add_test_suites(report.unreadable.iter().map(not_read));

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::Report;
+use super::ValidationReport;
 
-pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(report: &ValidationReport, out: &mut dyn Write) -> io::Result<()> {
     for (file, checked, finding) in report.findings() {
         write!(
             out,
@@ -20,13 +20,16 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     let (objects, errors) = (report.objects(), report.findings().count());
-    let of =
-        |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     writeln!(
         out,
         "{} checked, {}; {} skipped",
-        of(objects, "object"),
-        of(errors, "error"),
-        of(report.skipped, "other")
+        counted(objects, "object"),
+        counted(errors, "error"),
+        counted(report.skipped, "other")
     )
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }

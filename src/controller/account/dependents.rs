@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
+use crate::api::Uid;
 use crate::cluster::resource_version;
 use crate::controller::access::is_granted;
 use crate::controller::environment::{Environment, Kind, KindVisitor, Kinds, wake_by};
@@ -30,7 +31,7 @@ pub struct Dependent {
 
 /// The resources that refer to an account, without deleted ones that no longer need it.
 pub fn of<E: Environment>(env: &E, account: &AccountName) -> Vec<Dependent> {
-    let mut search = Search {
+    let mut search = DependentSearch {
         env,
         account,
         found: Vec::new(),
@@ -98,13 +99,13 @@ pub fn leaving<E: Environment>(
         .collect()
 }
 
-struct Search<'a, E> {
+struct DependentSearch<'a, E> {
     env: &'a E,
     account: &'a AccountName,
     found: Vec<Dependent>,
 }
 
-impl<E: Environment> KindVisitor for Search<'_, E> {
+impl<E: Environment> KindVisitor for DependentSearch<'_, E> {
     fn visit<K: Kind>(&mut self) {
         let objects = self
             .env
@@ -125,7 +126,7 @@ impl<E: Environment> KindVisitor for Search<'_, E> {
 fn dependent<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Dependent {
     let meta = object.meta_observed();
     // An intent whose write was not answered may be in the object, although the cache lacks it.
-    let changing = env.state().is_busy(&uid(object), resource_version(object));
+    let changing = env.state().is_busy(uid(object), resource_version(object));
     Dependent {
         kind: K::Object::kind(&()).into_owned(),
         namespace: object.namespace().unwrap_or_default(),
@@ -170,7 +171,7 @@ pub fn wake<E: Environment>(env: &E, account: &AccountName) {
 /// An account whose credentials are in a Secret.
 #[derive(Clone, Debug)]
 pub struct User {
-    pub uid: String,
+    pub uid: Uid,
     pub finalizers: Vec<String>,
 }
 
@@ -231,7 +232,7 @@ impl<E: Environment> KindVisitor for Users<'_, E> {
             .iter()
             .filter(|object| reads_secret::<K>(object, self.secret));
         let user = |object: &K::Object| User {
-            uid: uid(object),
+            uid: uid(object).clone(),
             finalizers: object.finalizers().to_vec(),
         };
         self.found.extend(readers.map(|object| user(object)));

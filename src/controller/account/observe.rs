@@ -12,13 +12,13 @@ use super::dependents::{self, Dependent};
 use super::{AnyAccount, CredentialRef};
 use crate::api::SeenProjects;
 use crate::cluster::Cluster;
-use crate::controller::environment::{Effects, Environment, Observation};
-use crate::controller::state::{AccountEntry, Connection};
-use crate::decide::Meta;
+use crate::controller::environment::{Effects, Environment, Observation, observed};
+use crate::controller::state::{AccountConnection, AccountEntry};
 use crate::decide::account::{
-    self, AccountObserved, Credential, ProjectsObserved, SecretProtection,
+    self, AccountFacts, AccountObserved, Credential, ProjectsObserved, SecretProtection,
 };
 use crate::decide::released::has_finalizer_named;
+use crate::decide::{AccountView, Meta};
 use crate::domain::NameSupport;
 use crate::platform::{ConnectError, PlatformClient};
 
@@ -27,7 +27,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(30);
 pub(super) async fn observe<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
-) -> Result<Observation<AccountObserved, E::Client>, kube::Error> {
+) -> Result<Observation<AccountFacts, E::Client>, kube::Error> {
     let reference = object.credential();
     let secret = env
         .cluster()
@@ -41,11 +41,11 @@ pub(super) async fn observe<A: AnyAccount, E: Environment>(
     let finalizers = env.settings().finalizers(object);
     let list_faults = env.list_faults(&object.account_name());
     let blocking = users.iter().filter(|user| user.needs_it);
-    let observed = AccountObserved {
-        meta: Meta {
-            has_finalizer: has_finalizer_named(object.meta(), &finalizers.account),
-            ..object.meta_observed()
-        },
+    let meta = Meta {
+        has_finalizer: has_finalizer_named(object.meta(), &finalizers.account),
+        ..object.meta_observed()
+    };
+    let facts = AccountFacts {
         shared: env.settings().is_shared(object),
         credential,
         check: connection
@@ -72,6 +72,7 @@ pub(super) async fn observe<A: AnyAccount, E: Environment>(
             None => None,
         },
     };
+    let observed = observed(env, object, meta, AccountView::NotNeeded, facts);
     let entry = account_entry(connection, &observed);
     let effects = Effects {
         account: Some((object.account_name(), entry)),
@@ -82,7 +83,7 @@ pub(super) async fn observe<A: AnyAccount, E: Environment>(
 
 /// The entry that the resources of the account rely on.
 pub fn account_entry<P: Clone>(
-    connection: Option<Arc<Connection<P>>>,
+    connection: Option<Arc<AccountConnection<P>>>,
     observed: &AccountObserved,
 ) -> AccountEntry<P> {
     AccountEntry {
@@ -98,16 +99,16 @@ pub fn account_entry<P: Clone>(
 /// Adds the projects that were seen through the connection. The status has them only while the
 /// Secret keeps its version.
 fn with_seen_projects<P: Clone>(
-    connection: Arc<Connection<P>>,
+    connection: Arc<AccountConnection<P>>,
     observed: &AccountObserved,
-) -> Arc<Connection<P>> {
+) -> Arc<AccountConnection<P>> {
     let seen = account::seen(observed)
         .map(|seen| seen.projects)
         .unwrap_or_default();
     if connection.seen == seen {
         connection
     } else {
-        Arc::new(Connection {
+        Arc::new(AccountConnection {
             seen,
             ..connection.as_ref().clone()
         })
@@ -120,7 +121,7 @@ fn projects<A: AnyAccount, E: Environment>(
     object: &A,
     users: &[Dependent],
     secret: Option<&Secret>,
-    connection: Option<&Connection<E::Client>>,
+    connection: Option<&AccountConnection<E::Client>>,
 ) -> ProjectsObserved {
     let name = object.account_name();
     let source = connection
@@ -192,7 +193,7 @@ fn connected<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
     key: SecretString,
-) -> (Credential, Option<Arc<Connection<E::Client>>>) {
+) -> (Credential, Option<Arc<AccountConnection<E::Client>>>) {
     let (name, access) = (object.account_name(), object.access());
     let before = env
         .state()
@@ -207,7 +208,7 @@ fn connected<A: AnyAccount, E: Environment>(
                 .poll_interval
                 .as_ref()
                 .and_then(crate::api::Duration::value);
-            let connection = Connection {
+            let connection = AccountConnection {
                 number: env.state().next_connection(),
                 platform,
                 access: access.clone(),

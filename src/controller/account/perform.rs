@@ -12,7 +12,7 @@ use crate::controller::environment::{Environment, StepError};
 use crate::controller::labels;
 use crate::controller::object::uid;
 use crate::controller::pass::calls::{ActionLine, patch_metadata, writing};
-use crate::controller::state::Connection;
+use crate::controller::state::AccountConnection;
 use crate::decide::account::{self, Absence, AccountCheck, AccountStep, Answers, Verdict};
 use crate::domain::{Fault, Listed, NameSupport, Project, Support, Unreadable};
 use crate::platform::{Platform, PlatformClient};
@@ -77,7 +77,7 @@ async fn unprotect<A: AnyAccount, E: Environment>(
     }
     if object.meta().deletion_timestamp.is_some() {
         env.state().forget_account(&object.account_name());
-        env.state().forget(&uid(object));
+        env.state().forget(uid(object));
     }
     Ok(())
 }
@@ -121,7 +121,7 @@ fn is_shared<A: AnyAccount, E: Environment>(env: &E, object: &A) -> bool {
     let finalizer = env.settings().finalizers(object).account;
     users
         .iter()
-        .any(|user| user.finalizers.contains(&finalizer) && user.uid != uid(object))
+        .any(|user| user.finalizers.contains(&finalizer) && user.uid != *uid(object))
 }
 
 /// Checks what the resources of the account will need: the project list, or if that is not allowed,
@@ -129,7 +129,7 @@ fn is_shared<A: AnyAccount, E: Environment>(env: &E, object: &A) -> bool {
 async fn check<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
-    connection: &Connection<E::Client>,
+    connection: &AccountConnection<E::Client>,
 ) -> AccountCheck {
     let began = env.now();
     let platform = connection.platform.probing();
@@ -199,7 +199,7 @@ struct FoundProjects {
 async fn found_projects<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
-    connection: &Connection<E::Client>,
+    connection: &AccountConnection<E::Client>,
     platform: &E::Client,
     listed: Listed<Project>,
 ) -> FoundProjects {
@@ -232,7 +232,7 @@ async fn found_projects<A: AnyAccount, E: Environment>(
 async fn absent_projects<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
-    connection: &Connection<E::Client>,
+    connection: &AccountConnection<E::Client>,
     platform: &E::Client,
     listed: &[String],
 ) -> BTreeSet<String> {

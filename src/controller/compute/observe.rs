@@ -11,19 +11,20 @@ use kube::runtime::reflector::ObjectRef;
 use super::others::{self, Seeker};
 use super::relevant::{Filter, RelevantComputes};
 use super::{Computes, secret};
-use crate::api::Compute;
+use crate::api::{Compute, Known};
 use crate::cluster::resource_version;
 use crate::controller::access::{self, Access};
 use crate::controller::connection;
-use crate::controller::environment::{Effects, Environment, Observation, account_of};
+use crate::controller::environment::{Effects, Environment, Observation, account_of, observed};
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed, meta_observed, rank, uid};
-use crate::controller::state::{Connection, ResourceState};
+use crate::controller::state::{AccountConnection, ResourceState};
 use crate::decide::compute::{
-    self, ClaimSubject, ComputeObserved, SnapshotState, looks_besides, may_rest_on_older_list,
+    self, ClaimSubject, ComputeFacts, ComputeObserved, SnapshotState, looks_besides,
+    may_rest_on_older_list,
 };
 use crate::decide::connection::Address;
-use crate::decide::identity::{self, ComputeIdentity, Evidence, Record};
+use crate::decide::identity::{ComputeIdentity, Evidence, Record};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, Memory, Reason, later, names};
 use crate::domain::Support;
@@ -31,13 +32,12 @@ use crate::platform::LatestSnapshot;
 
 pub(super) async fn observe<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
     now: Timestamp,
-) -> Result<Observation<ComputeObserved, E::Client>, kube::Error> {
-    let settings = env.settings();
+) -> Result<Observation<ComputeFacts, E::Client>, kube::Error> {
     let record = record(env, object);
     let known = recorded(&record);
-    let wish = record.as_ref().ok().and_then(|record| record.wish.clone());
+    let wish = wished(&record);
     let sought = wish.as_ref().unwrap_or(&known);
     let access = access::of(env, object);
     let seeker = Seeker {
@@ -45,7 +45,7 @@ pub(super) async fn observe<E: Environment>(
         known: &known,
         now,
     };
-    let (relevant, remembered) = look(env, &seeker, sought, &access);
+    let relevant = look(env, &seeker, sought, &access);
     let connection_secret = secret::of(env, object).await?;
     let credentials = secret::credentials(env, object).await?;
     let unused_secrets = secret::unused(env, object).await?;
@@ -54,9 +54,8 @@ pub(super) async fn observe<E: Environment>(
     let shown = connection.map(|connection| connection.names);
     let name_support = relevant.name_support.max(shown.unwrap_or_default());
     let evidence = Evidence::now(name_support);
-    let observed = ComputeObserved {
-        meta: meta_observed(object, record.as_ref()),
-        uid: uid(object),
+    let meta = meta_observed(object);
+    let facts = ComputeFacts {
         identity: record.clone().map(|record| record.identity),
         waiting_since: object
             .status
@@ -64,14 +63,13 @@ pub(super) async fn observe<E: Environment>(
             .and_then(|status| Some(status.waiting.as_ref()?.since)),
         restart_annotation: object.request(names::RESTART),
         not_created: not_created(object),
-        account: access.view.clone(),
         claims: connection
             .map(|connection| {
                 others::claims(env, &seeker, evidence, connection, &relevant.snapshot)
             })
             .unwrap_or_default(),
         snapshot: relevant.snapshot,
-        platform: connection.map(|connection| settings.platform(connection)),
+        platform: connection.map(|connection| env.settings().platform(connection)),
         project_gone: access.project_gone,
         connection_secret: connection::written(
             object.spec.connection.as_deref(),
@@ -83,24 +81,21 @@ pub(super) async fn observe<E: Environment>(
         last_seen: object.status.as_ref().and_then(Address::seen),
         name_support,
         returned: relevant.returned,
-        memory: remembered.memory,
         stale_from: relevant.stale_from,
-        limits: settings.limits,
-        cluster: settings.cluster.clone(),
-        random: env.random(),
         wish,
     };
+    let observed = observed(env, object, meta, access.view.clone(), facts);
     Ok(with_effects(env, object, &access, observed, now))
 }
 
 /// The record in the status, with the platforms' canonical names.
 fn record<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
 ) -> Result<Record<ComputeIdentity>, InvalidAnnotation> {
     let platforms = &env.settings().platforms;
-    identity::of_compute(object)
-        .map(|record| record.map(|identity| identity.with_platforms(|url| platforms.of(url))))
+    let canonical = |identity: ComputeIdentity| identity.with_platforms(|url| platforms.of(url));
+    Ok(object.record()?.into_owned().map(canonical))
 }
 
 /// The recorded identity; empty if the record is invalid.
@@ -111,8 +106,13 @@ fn recorded(record: &Result<Record<ComputeIdentity>, InvalidAnnotation>) -> Comp
         .unwrap_or_default()
 }
 
+/// The record from a backup or a user's annotation.
+fn wished(record: &Result<Record<ComputeIdentity>, InvalidAnnotation>) -> Option<ComputeIdentity> {
+    record.as_ref().ok()?.wish.as_deref().cloned()
+}
+
 /// The computes that a user has declared not to be the results of creates.
-fn not_created(object: &Compute) -> BTreeSet<String> {
+fn not_created(object: &Known<Compute>) -> BTreeSet<String> {
     object
         .annotations()
         .get(names::NOT_CREATED)
@@ -123,12 +123,12 @@ fn not_created(object: &Compute) -> BTreeSet<String> {
 /// Updates the memory from the observation, and finds the objects to requeue.
 fn with_effects<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
     access: &Access<E::Client>,
-    observed: ComputeObserved,
+    mut observed: ComputeObserved,
     now: Timestamp,
-) -> Observation<ComputeObserved, E::Client> {
-    let memory = updated_memory(env, object, &observed, now);
+) -> Observation<ComputeFacts, E::Client> {
+    observed.memory = updated_memory(object, &observed, now);
     let mut effects = Effects {
         requeue_accounts: access.wake.iter().cloned().collect(),
         ..Effects::default()
@@ -149,20 +149,12 @@ fn with_effects<E: Environment>(
             .requeue_accounts
             .extend(account_of::<Computes>(object));
     }
-    effects.memory = Some(memory.clone());
-    Observation {
-        observed: ComputeObserved { memory, ..observed },
-        effects,
-    }
+    effects.memory = Some(observed.memory.clone());
+    Observation { observed, effects }
 }
 
-fn updated_memory<E: Environment>(
-    env: &E,
-    object: &Compute,
-    observed: &ComputeObserved,
-    now: Timestamp,
-) -> Memory {
-    let mut memory = env.state().memory(&observed.uid);
+fn updated_memory(object: &Known<Compute>, observed: &ComputeObserved, now: Timestamp) -> Memory {
+    let mut memory = observed.memory.clone();
     let (generation, status) = (observed.meta.generation, object.status.as_ref());
     memory.operation_shown(status.and_then(|status| status.last_operation.as_ref()));
     compute::foresee(&mut memory, &object.spec, generation, now);
@@ -185,7 +177,10 @@ fn updated_memory<E: Environment>(
 
 /// The Compute whose create on the branch comes next. The others poll: if all were requeued, each
 /// would be reconciled at each turn.
-fn next_in_line<E: Environment>(env: &E, object: &Compute) -> Option<ObjectRef<Compute>> {
+fn next_in_line<E: Environment>(
+    env: &E,
+    object: &Known<Compute>,
+) -> Option<ObjectRef<Known<Compute>>> {
     let next = on_branch(env, object)
         .into_iter()
         .filter(|other| other.spec.type_ == object.spec.type_ && waits_its_turn(other))
@@ -194,7 +189,7 @@ fn next_in_line<E: Environment>(env: &E, object: &Compute) -> Option<ObjectRef<C
 }
 
 /// The other Computes that declare the branch.
-fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
+fn on_branch<E: Environment>(env: &E, object: &Known<Compute>) -> Vec<Arc<Known<Compute>>> {
     let branch = ClaimSubject::Branch {
         project: object.spec.project_id.clone(),
         branch: object.spec.branch_id.clone(),
@@ -205,7 +200,7 @@ fn on_branch<E: Environment>(env: &E, object: &Compute) -> Vec<Arc<Compute>> {
 }
 
 /// True if its status says that another create, or another resource, comes first.
-fn waits_its_turn(compute: &Compute) -> bool {
+fn waits_its_turn(compute: &Known<Compute>) -> bool {
     let reasons = [
         Reason::Creating,
         Reason::ConfirmingCreate,
@@ -222,7 +217,7 @@ fn look<E: Environment>(
     seeker: &Seeker<'_>,
     sought: &ComputeIdentity,
     access: &Access<E::Client>,
-) -> (RelevantComputes, ResourceState) {
+) -> RelevantComputes {
     let Seeker { object, known, now } = *seeker;
     let uid = uid(object);
     let (AccountView::Usable { .. }, Some(connection)) = (&access.view, &access.connection) else {
@@ -230,9 +225,9 @@ fn look<E: Environment>(
             // The account is gone, so the project is no longer read through it.
             env.stop_observing(object);
         }
-        return (RelevantComputes::default(), env.state().resource(&uid));
+        return RelevantComputes::default();
     };
-    let mut remembered = env.state().looking(&uid, connection.number);
+    let mut remembered = env.state().looking(uid, connection.number);
     let repeated = looks_besides(known, env.settings().limits.settle, now);
     let filter = Filter::of(object, sought, repeated);
     let mut latest = env.latest_snapshot(
@@ -244,9 +239,9 @@ fn look<E: Environment>(
     let begins = known.binding.is_none() && remembered.wrote.is_none();
     let demands = begins && !may_rest_on(env, object, sought, connection, &latest);
     if demands {
-        remembered.wrote = Some(env.state().list_wanted(&uid, env.tick()));
+        remembered.wrote = Some(env.state().list_wanted(uid, env.tick()));
     }
-    if env.state().awaiting(&uid, awaiting) || demands {
+    if env.state().awaiting(uid, awaiting) || demands {
         latest = env.latest_snapshot(object, connection, filter.interest(&remembered, awaiting));
     }
     access::tell_of_list(
@@ -266,18 +261,18 @@ fn look<E: Environment>(
         reliable_until,
     );
     if remembered.is_answered() && latest.since(remembered.wrote_at()).is_some() {
-        env.state().answer_outdated(&uid);
+        env.state().answer_outdated(uid);
     }
-    (relevant, remembered)
+    relevant
 }
 
 /// True if the known snapshot is enough for a resource without a compute that was not observed
 /// before.
 fn may_rest_on<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
     known: &ComputeIdentity,
-    connection: &Connection<E::Client>,
+    connection: &AccountConnection<E::Client>,
     latest: &LatestSnapshot,
 ) -> bool {
     let computes = latest
@@ -290,7 +285,7 @@ fn may_rest_on<E: Environment>(
 }
 
 fn is_awaiting(
-    object: &Compute,
+    object: &Known<Compute>,
     known: &ComputeIdentity,
     remembered: &ResourceState,
     latest: &LatestSnapshot,

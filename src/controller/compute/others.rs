@@ -6,12 +6,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::Computes;
-use crate::api::Compute;
+use crate::api::{Compute, Known, Uid};
 use crate::controller::access;
 use crate::controller::environment::Environment;
 use crate::controller::index::Key;
-use crate::controller::object::{AccountName, is_recorded, uid};
-use crate::controller::state::Connection;
+use crate::controller::object::{AccountName, is_recorded};
+use crate::controller::state::AccountConnection;
 use crate::decide::compute::{
     self, ClaimSubject, Claims, Mine, Other, Reservations, Reserved, ReservedPlace, SnapshotState,
     relevant_subjects,
@@ -21,7 +21,7 @@ use crate::decide::identity::{self, ComputeIdentity, Evidence};
 /// A Compute that looks for its compute on the platform.
 #[derive(Clone, Copy)]
 pub(super) struct Seeker<'a> {
-    pub object: &'a Compute,
+    pub object: &'a Known<Compute>,
     /// The recorded identity.
     pub known: &'a ComputeIdentity,
     pub now: Timestamp,
@@ -32,7 +32,7 @@ pub(super) fn claims<E: Environment>(
     env: &E,
     seeker: &Seeker<'_>,
     evidence: Evidence,
-    connection: &Connection<E::Client>,
+    connection: &AccountConnection<E::Client>,
     snapshot: &SnapshotState,
 ) -> Claims {
     let settings = env.settings();
@@ -41,22 +41,21 @@ pub(super) fn claims<E: Environment>(
     // Before the statuses are read: a reservation that has ended is in a status.
     let reserved = reservations(env, seeker.object, &platform, &ids);
     let claimants = claimants(env, seeker, &ids);
-    let unreadable = env.unreadable::<Compute>();
-    let canonical = |record: Result<identity::Record<ComputeIdentity>, _>| {
-        let identity = record.unwrap_or_default().identity;
-        identity.with_platforms(|url| settings.platforms.of(url))
-    };
+    let unreadable = env.unreadable::<Known<Compute>>();
+    // An invalid record claims nothing: anybody can write the annotation that makes it invalid.
+    let canonical =
+        |identity: ComputeIdentity| identity.with_platforms(|url| settings.platforms.of(url));
     let readable = claimants.iter().map(|other| Other {
         meta: &other.metadata,
         spec: Some(&other.spec),
-        identity: canonical(identity::of_compute(other)),
+        identity: canonical(other.identity().unwrap_or_default()),
         admitted: is_admitted(env, other),
     });
     let recorded = unreadable.iter().filter(|meta| is_recorded(meta));
     let unread = recorded.map(|meta| Other {
         meta: meta.as_ref(),
         spec: None,
-        identity: canonical(identity::of_unreadable(meta)),
+        identity: canonical(identity::of_unreadable(meta).unwrap_or_default().identity),
         admitted: true,
     });
     let mine = Mine {
@@ -75,18 +74,18 @@ pub(super) fn claims<E: Environment>(
 /// The places that other resources of this process have reserved.
 fn reservations<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
     platform: &str,
     ids: &BTreeSet<String>,
 ) -> Reservations {
-    let me = uid(object);
+    let me = object.uid();
     let reserved = |what| {
         let place = ReservedPlace {
             platform: platform.to_owned(),
             project: object.spec.project_id.clone(),
             what,
         };
-        env.state().reserved_by_others(&me, &place)
+        env.state().reserved_by_others(me, &place)
     };
     let create = Reserved::Create {
         branch: object.spec.branch_id.clone(),
@@ -106,7 +105,7 @@ fn claimants<E: Environment>(
     env: &E,
     seeker: &Seeker<'_>,
     ids: &BTreeSet<String>,
-) -> Vec<Arc<Compute>> {
+) -> Vec<Arc<Known<Compute>>> {
     let object = seeker.object;
     let project = &object.spec.project_id;
     let mut keys: Vec<Key> = relevant_subjects(&object.spec, seeker.known, ids)
@@ -132,16 +131,16 @@ fn claimants<E: Environment>(
             }));
         }
     }
-    let mut claimants: BTreeMap<String, Arc<Compute>> = keys
+    let mut claimants: BTreeMap<Uid, Arc<Known<Compute>>> = keys
         .iter()
         .flat_map(|key| env.objects_by::<Computes>(key))
-        .map(|other| (uid(other.as_ref()), other))
+        .map(|other| (other.uid().clone(), other))
         .collect();
-    claimants.remove(&uid(object));
+    claimants.remove(object.uid());
     claimants.into_values().collect()
 }
 
-fn is_admitted<E: Environment>(env: &E, other: &Compute) -> bool {
+fn is_admitted<E: Environment>(env: &E, other: &Known<Compute>) -> bool {
     let account = AccountName::of(&other.spec.account_ref, other);
     let namespace = other.metadata.namespace.as_deref().unwrap_or_default();
     access::is_granted(env, &account, namespace, &other.spec.project_id)

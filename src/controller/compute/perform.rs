@@ -7,33 +7,31 @@ mod delete;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kube::ResourceExt;
-
 use super::Computes;
 use super::operations::shown;
-use crate::api::Compute;
+use crate::api::{Compute, Known};
 use crate::cluster::{Cluster, Event, MetadataPatch, Owner};
 use crate::controller::access;
-use crate::controller::environment::{Admission, Environment, Occurrence, StepError};
+use crate::controller::environment::{AdmittedCall, Environment, Occurrence, StepError};
 use crate::controller::object::uid;
 use crate::controller::pass::calls::{
-    ActionLine, Recording, acted, failed, patch_metadata, publish, record, restore,
+    ActionLine, acted, failed, patch_metadata, publish, record, recording, restore,
 };
 use crate::controller::pass::{PROJECT_GONE, released};
-use crate::controller::state::{Connection, SharedConnection};
+use crate::controller::state::{AccountConnection, SharedConnection};
 use crate::decide::compute::ComputeStep;
 use crate::decide::connection::ConnectionSecret;
-use crate::decide::identity::{self, Binding, ComputeIdentity, RestartRecord};
+use crate::decide::identity::{Binding, ComputeIdentity, RestartRecord};
 use crate::decide::{Action, Reason};
 use crate::domain::{ComputeChange, Fault, Operation};
 use crate::platform::PlatformClient;
 
 pub async fn perform<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
     step: &ComputeStep,
 ) -> Result<(), StepError> {
-    let work = Work { env, object };
+    let work = ComputeWork { env, object };
     match step {
         ComputeStep::Create {
             intent,
@@ -133,31 +131,15 @@ fn recorded(step: &ComputeStep, known: ComputeIdentity) -> ComputeIdentity {
     }
 }
 
-/// The record of an object with a change applied.
-fn recording<'a>(
-    object: &Compute,
-    change: impl FnOnce(ComputeIdentity) -> ComputeIdentity,
-) -> Recording<'a> {
-    let known = identity::of_compute(object).unwrap_or_default().identity;
-    Recording::of(identity::written(&change(known), &object.metadata))
-}
-
-struct Work<'a, E> {
+struct ComputeWork<'a, E> {
     env: &'a E,
-    object: &'a Compute,
+    object: &'a Known<Compute>,
 }
 
-impl<E: Environment> Work<'_, E> {
-    /// The recorded identity.
-    fn known(&self) -> ComputeIdentity {
-        identity::of_compute(self.object)
-            .unwrap_or_default()
-            .identity
-    }
-
+impl<E: Environment> ComputeWork<'_, E> {
     fn remember_change(&self, parts: &BTreeMap<String, ComputeChange>, drift: bool) {
         let env = self.env;
-        env.state().change_sent(&uid(self.object), parts, env.now());
+        env.state().change_sent(uid(self.object), parts, env.now());
         if drift {
             for field in parts.keys() {
                 env.record(Occurrence::Corrected { field });
@@ -170,11 +152,10 @@ impl<E: Environment> Work<'_, E> {
         secret: &ConnectionSecret,
         without: &BTreeSet<String>,
     ) -> Result<(), StepError> {
-        let (Some(connection), Some(owner)) =
-            (&self.object.spec.connection, Owner::of(self.object))
-        else {
+        let Some(connection) = &self.object.spec.connection else {
             return Ok(());
         };
+        let owner = Owner::of(self.object);
         let before = self
             .object
             .status
@@ -206,25 +187,23 @@ impl<E: Environment> Work<'_, E> {
     /// stops meanwhile.
     async fn admitted(
         &self,
-        at: &Connection<E::Client>,
+        at: &AccountConnection<E::Client>,
         action: Action,
     ) -> Result<Option<E::Client>, StepError> {
         self.env
-            .admit(&self.platform(at), Admission::Change)
+            .admit(&self.platform(at), AdmittedCall::Change)
             .await
             .map_err(failed(action))
     }
 
     /// The client, with its calls counted for the namespace of the resource.
-    fn platform(&self, connection: &Connection<E::Client>) -> E::Client {
-        connection
-            .platform
-            .for_namespace(&self.object.namespace().unwrap_or_default())
+    fn platform(&self, connection: &AccountConnection<E::Client>) -> E::Client {
+        connection.platform.for_namespace(self.object.namespace())
     }
 
     /// A connection to the recorded platform.
     fn connection(&self) -> Result<SharedConnection<E::Client>, StepError> {
-        self.connection_to(self.known().platform())
+        self.connection_to(self.object.identity()?.platform())
     }
 
     fn connection_to(
@@ -244,7 +223,7 @@ impl<E: Environment> Work<'_, E> {
         &self,
         change: impl FnOnce(ComputeIdentity) -> ComputeIdentity,
     ) -> Result<(), StepError> {
-        record(self.env, self.object, recording(self.object, change)).await?;
+        record(self.env, self.object, recording(self.object, change)?).await?;
         Ok(())
     }
 
@@ -253,20 +232,20 @@ impl<E: Environment> Work<'_, E> {
     fn wrote(&self) {
         self.env
             .state()
-            .platform_written(&uid(self.object), self.env.tick());
+            .platform_written(uid(self.object), self.env.tick());
     }
 
     fn settle<T>(&self, action: Action, answer: Result<T, Fault>) -> Result<T, StepError> {
         self.env
             .state()
-            .compute_changed(&uid(self.object), action, answer.as_ref().err());
+            .compute_changed(uid(self.object), action, answer.as_ref().err());
         answer.map_err(failed(action))
     }
 
     fn started(&self, operations: Vec<Operation>) {
         self.env
             .state()
-            .operations_started(&uid(self.object), &shown(operations));
+            .operations_started(uid(self.object), &shown(operations));
     }
 
     /// Reports what was done, and then the new parts of the report.

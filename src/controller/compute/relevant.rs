@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::api::{Compute, ComputeType};
+use crate::api::{Compute, ComputeType, Known};
 use crate::controller::state::{Answer, ResourceState, Wrote};
 use crate::decide::compute::{SnapshotState, is_settled};
 use crate::decide::identity::{ComputeIdentity, CreateIntent};
@@ -116,7 +116,7 @@ pub struct Filter {
 
 impl Filter {
     /// `repeated` is set if other computes on the branch may result from an answered create.
-    pub fn of(object: &Compute, known: &ComputeIdentity, repeated: bool) -> Self {
+    pub fn of(object: &Known<Compute>, known: &ComputeIdentity, repeated: bool) -> Self {
         let answered: &[CreateIntent] = if repeated { &known.made } else { &[] };
         let creates = || known.intent.iter().chain(&known.unanswered).chain(answered);
         let branches = creates()
@@ -254,7 +254,7 @@ impl Filter {
 }
 
 /// The settings that a create has requested. Intents of earlier versions do not record them.
-fn asked(create: &CreateIntent, object: &Compute) -> PostgresSettings {
+fn asked(create: &CreateIntent, object: &Known<Compute>) -> PostgresSettings {
     let declared = || PostgresSettings(object.spec.postgres_settings.clone());
     create
         .asked

@@ -1,6 +1,6 @@
 //! Reads what the connection Secret of a Compute needs.
 
-use crate::api::{Compute, Management};
+use crate::api::{Compute, Known, Management};
 use crate::cluster::{Owner, SecretState};
 use crate::controller::connection;
 use crate::controller::environment::Environment;
@@ -8,21 +8,15 @@ use crate::decide::connection::CredentialsView;
 
 pub(super) async fn of<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
 ) -> Result<Option<(Owner, SecretState)>, kube::Error> {
-    connection::of(
-        env,
-        object,
-        object.spec.connection.as_deref(),
-        Owner::of(object),
-    )
-    .await
+    connection::of(env, object, object.spec.connection.as_deref()).await
 }
 
 /// The user and the password, if they are to be written.
 pub(super) async fn credentials<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
 ) -> Result<CredentialsView, kube::Error> {
     let declared = match object.spec.management {
         Management::Full => object.spec.connection.as_deref(),
@@ -34,7 +28,7 @@ pub(super) async fn credentials<E: Environment>(
 /// The Secrets that it wrote while spec.connection named them.
 pub(super) async fn unused<E: Environment>(
     env: &E,
-    object: &Compute,
+    object: &Known<Compute>,
 ) -> Result<Vec<String>, kube::Error> {
     let Some(status) = &object.status else {
         return Ok(Vec::new());

@@ -2,16 +2,39 @@
 
 use kube::runtime::reflector::ObjectRef;
 
-use crate::api::Compute;
-use crate::controller::object::AccountName;
+use super::Environment;
+use crate::api::{Compute, Known};
+use crate::controller::object::{AccountName, Managed, uid};
 use crate::controller::state::AccountEntry;
-use crate::decide::Memory;
+use crate::decide::{AccountView, Memory, Meta, Observed};
 
 /// The input of a decision, and what follows from it.
 #[derive(Debug)]
-pub struct Observation<O, P> {
-    pub observed: O,
+pub struct Observation<T, P> {
+    pub observed: Observed<T>,
     pub effects: Effects<P>,
+}
+
+/// Adds the part that is the same for every kind to the facts of one kind.
+pub fn observed<K: Managed, T, E: Environment>(
+    env: &E,
+    object: &K,
+    meta: Meta,
+    account: AccountView,
+    facts: T,
+) -> Observed<T> {
+    let uid = uid(object).clone();
+    let settings = env.settings();
+    Observed {
+        meta,
+        account,
+        memory: env.state().memory(&uid),
+        limits: settings.limits,
+        cluster: settings.cluster.clone(),
+        random: env.random(),
+        uid,
+        facts,
+    }
 }
 
 /// `observe` returns the effects as a value, and the pass applies them.
@@ -24,7 +47,7 @@ pub struct Effects<P> {
     /// The object shows the result of its create, so its reservation ends.
     pub ends_reservation: bool,
     pub requeue_accounts: Vec<AccountName>,
-    pub requeue_compute: Option<ObjectRef<Compute>>,
+    pub requeue_compute: Option<ObjectRef<Known<Compute>>>,
 }
 
 impl<P> Default for Effects<P> {

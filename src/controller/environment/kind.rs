@@ -9,12 +9,12 @@ use kube::core::object::HasStatus;
 use kube::runtime::reflector::ObjectRef;
 
 use super::{Environment, Observation, StepError};
-use crate::api::{AccountKind, AccountRef, Compute, Connection};
+use crate::api::{AccountKind, AccountRef, Compute, Connection, Known};
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed, uid};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::write_contention::Repair;
-use crate::decide::{AccountView, Brake, Decision, Memory, Meta, Report};
+use crate::decide::{Brake, Decision, Observed, Report};
 
 pub trait Kinds: Send + Sync + 'static {
     fn each<V: KindVisitor>(visitor: &mut V);
@@ -27,8 +27,8 @@ pub trait KindVisitor {
 /// How to observe one kind of resource, decide on it and act on it.
 pub trait Kind: Send + Sync + Sized + 'static {
     type Object: Managed;
-    /// The input of a decision.
-    type Observed: Send + Sync;
+    /// The part of an observation that only this kind has.
+    type Facts: Send + Sync;
     type Step: Debug + Send + Sync;
 
     /// True if objects of this kind refer to an account.
@@ -43,11 +43,11 @@ pub trait Kind: Send + Sync + Sized + 'static {
         env: &E,
         object: &Self::Object,
         now: Timestamp,
-    ) -> impl Future<Output = Result<Observation<Self::Observed, E::Client>, kube::Error>> + Send;
+    ) -> impl Future<Output = Result<Observation<Self::Facts, E::Client>, kube::Error>> + Send;
 
     fn decide(
         object: &Self::Object,
-        observed: &Self::Observed,
+        observed: &Observed<Self::Facts>,
         now: Timestamp,
     ) -> Decision<Self::Step>;
 
@@ -61,7 +61,7 @@ pub trait Kind: Send + Sync + Sized + 'static {
     fn status(
         report: &Report,
         object: &Self::Object,
-        observed: &Self::Observed,
+        observed: &Observed<Self::Facts>,
         now: Timestamp,
     ) -> <Self::Object as HasStatus>::Status;
 
@@ -72,22 +72,7 @@ pub trait Kind: Send + Sync + Sized + 'static {
 
     /// From now on only snapshots that begin after this call count.
     fn invalidate<E: Environment>(env: &E, object: &Self::Object) {
-        env.state().invalidate(&uid(object), env.tick());
-    }
-
-    /// Replaces the memory in an observation.
-    fn set_memory(_observed: &mut Self::Observed, _memory: Memory) {}
-
-    /// Puts the state of the brake on mass deletion into the observation.
-    fn set_brake(_observed: &mut Self::Observed, _brake: Brake) {}
-
-    fn meta(_observed: &Self::Observed) -> Option<&Meta> {
-        None
-    }
-
-    /// The account, as the decision saw it.
-    fn account_view(_observed: &Self::Observed) -> Option<&AccountView> {
-        None
+        env.state().invalidate(uid(object), env.tick());
     }
 
     /// The account, the project and the Secrets that an object names.
@@ -101,7 +86,7 @@ pub trait Kind: Send + Sync + Sized + 'static {
     }
 
     /// True if an object would adopt this Compute if no other object controls it.
-    fn selects(_object: &Self::Object, _compute: &Compute) -> bool {
+    fn selects(_object: &Self::Object, _compute: &Known<Compute>) -> bool {
         false
     }
 

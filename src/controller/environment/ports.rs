@@ -6,10 +6,10 @@ use std::sync::Arc;
 use kube::runtime::reflector::ObjectRef;
 
 use super::kind::Kind;
-use crate::api::{Compute, ProjectKey};
+use crate::api::{Compute, Known, ProjectKey};
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed};
-use crate::controller::state::Connection;
+use crate::controller::state::AccountConnection;
 use crate::decide::account::KeyCount;
 use crate::platform::{ComputeInterest, KeyInterest, LatestKeys, LatestSnapshot};
 
@@ -34,26 +34,26 @@ pub trait Lists<P> {
     /// Compute.
     fn latest_snapshot(
         &self,
-        object: &Compute,
-        connection: &Connection<P>,
+        object: &Known<Compute>,
+        connection: &AccountConnection<P>,
         interest: ComputeInterest,
     ) -> LatestSnapshot;
     /// Stops observing the project for this Compute.
-    fn stop_observing(&self, object: &Compute);
+    fn stop_observing(&self, object: &Known<Compute>);
     /// The latest list of the keys of the account's organization; all its ProjectKeys share it. A
     /// change that matches `interest` wakes the ProjectKey.
     fn latest_keys(
         &self,
-        object: &ProjectKey,
-        connection: &Connection<P>,
+        object: &Known<ProjectKey>,
+        connection: &AccountConnection<P>,
         interest: KeyInterest,
     ) -> LatestKeys;
     /// Like `latest_keys`, but waits until a read that began after this call has succeeded or
     /// failed.
     fn read_keys(
         &self,
-        object: &ProjectKey,
-        connection: &Connection<P>,
+        object: &Known<ProjectKey>,
+        connection: &AccountConnection<P>,
         interest: KeyInterest,
     ) -> impl Future<Output = LatestKeys> + Send;
     /// The faults of the lists that are read through the account.
@@ -62,11 +62,15 @@ pub trait Lists<P> {
     }
 
     /// How many keys the account's organization had in the latest list.
-    fn count_keys(&self, _account: &AccountName, _connection: &Connection<P>) -> Option<KeyCount> {
+    fn count_keys(
+        &self,
+        _account: &AccountName,
+        _connection: &AccountConnection<P>,
+    ) -> Option<KeyCount> {
         None
     }
     /// Stops reading the organization's keys for this ProjectKey.
-    fn stop_listing(&self, object: &ProjectKey);
+    fn stop_listing(&self, object: &Known<ProjectKey>);
 }
 
 #[derive(Clone, Debug, Default)]

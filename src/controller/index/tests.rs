@@ -1,23 +1,23 @@
 use serde_json::json;
 
 use super::*;
-use crate::api::Compute;
+use crate::api::{Compute, Known};
 use crate::controller::compute::Computes;
 use crate::controller::environment::keys;
 
-fn compute(namespace: &str, name: &str, branch: &str) -> Compute {
+fn compute(namespace: &str, name: &str, branch: &str) -> Known<Compute> {
     let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p", "branchID": branch, "type": "ReadOnly"});
     serde_json::from_value(
-        json!({"metadata": {"name": name, "namespace": namespace}, "spec": spec}),
+        json!({"metadata": {"name": name, "namespace": namespace, "uid": name}, "spec": spec}),
     )
     .unwrap()
 }
 
-fn put(index: &Index<Compute>, compute: &Compute) {
+fn put(index: &Index<Known<Compute>>, compute: &Known<Compute>) {
     index.set(compute, &keys::<Computes>(compute));
 }
 
-fn found(index: &Index<Compute>, key: &Key) -> BTreeSet<String> {
+fn found(index: &Index<Known<Compute>>, key: &Key) -> BTreeSet<String> {
     index
         .find(key)
         .iter()
@@ -63,7 +63,7 @@ fn objects_are_found_by_what_they_name_now() {
 #[test]
 fn nothing_is_kept_of_what_is_gone() {
     let index = Index::default();
-    let all: Vec<Compute> = (0..100)
+    let all: Vec<Known<Compute>> = (0..100)
         .map(|number| compute("shop", &format!("c-{number}"), "br-1"))
         .collect();
     all.iter().for_each(|compute| put(&index, compute));

@@ -9,7 +9,7 @@ use crate::api::ProjectKeyStatus;
 use crate::controller::access;
 use crate::controller::environment::Environment;
 use crate::controller::object::AccountName;
-use crate::telemetry::metrics::{AccountKeys, KeyState};
+use crate::telemetry::metrics::{AccountKeys, KeyStage};
 
 /// The keys in the statuses, and the number of keys in the organizations of their accounts.
 pub fn census<E: Environment>(env: &E) -> Vec<AccountKeys> {
@@ -42,11 +42,11 @@ fn of_account<E: Environment>(env: &E, name: &AccountName, uid: &str) -> Account
 
 fn count(counted: &mut AccountKeys, status: &ProjectKeyStatus) {
     if status.key_id.is_some() {
-        counted.add(KeyState::InUse, status.created_at.map(Timestamp::as_second));
+        counted.add(KeyStage::InUse, status.created_at.map(Timestamp::as_second));
     }
     for (state, keys) in [
-        (KeyState::Previous, &status.previous_keys),
-        (KeyState::Lost, &status.lost_keys),
+        (KeyStage::Previous, &status.previous_keys),
+        (KeyStage::Lost, &status.lost_keys),
     ] {
         keys.iter()
             .for_each(|key| counted.add(state, Some(key.since.as_second())));

@@ -3,17 +3,15 @@
 use std::time::Duration;
 
 use futures::future::join_all;
-use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::error_span;
 
 use super::record::wrote_key;
 use super::save::{GIVEN_UP, Saved, write_unsaved};
-use crate::api::ProjectKey;
+use crate::api::{Known, ProjectKey, Uid};
 use crate::controller::access;
 use crate::controller::environment::Environment;
-use crate::controller::object::uid;
 use crate::controller::state::UnsavedKey;
 use crate::decide::key::{Probe, tried};
 use crate::platform::{Platform, PlatformClient};
@@ -44,7 +42,7 @@ pub async fn flush<E: Environment>(env: &E, grace: Duration) {
         join_all(
             unsaved
                 .iter()
-                .map(|(id, key)| flush_one(env, (id, key), until)),
+                .map(|(uid, key)| flush_one(env, uid, key, until)),
         )
         .await;
         if Instant::now() >= deadline {
@@ -59,26 +57,26 @@ pub async fn flush<E: Environment>(env: &E, grace: Duration) {
     }
 }
 
-async fn flush_one<E: Environment>(env: &E, (id, key): (&str, &UnsavedKey), until: Instant) {
+async fn flush_one<E: Environment>(env: &E, uid: &Uid, key: &UnsavedKey, until: Instant) {
     let reference = ObjectRef::new(&key.name).within(&key.namespace);
     let Some(object) = env
-        .object::<ProjectKey>(&reference)
-        .filter(|object| uid(object.as_ref()) == id)
+        .object::<Known<ProjectKey>>(&reference)
+        .filter(|object| object.uid() == uid)
     else {
         if env
-            .unreadable::<ProjectKey>()
+            .unreadable::<Known<ProjectKey>>()
             .iter()
-            .any(|meta| meta.uid.as_deref() == Some(id))
+            .any(|meta| meta.uid.as_deref() == Some(uid.as_str()))
         {
-            env.state().take_unsaved_key(id);
+            env.state().take_unsaved_key(uid);
             key.log_loss("its ProjectKey cannot be read; once that is corrected, the key is revoked and replaced");
         } else {
-            env.state().forget(id);
+            env.state().forget(uid);
         }
         return;
     };
     if is_refused(env, &object, key).await {
-        env.state().take_unsaved_key(id);
+        env.state().take_unsaved_key(uid);
         return key.log_loss(REFUSED);
     }
     match timeout_at(until, write_unsaved(env, &object, key)).await {
@@ -90,10 +88,10 @@ async fn flush_one<E: Environment>(env: &E, (id, key): (&str, &UnsavedKey), unti
                 name = key.name
             );
             lines.in_scope(|| wrote_key(&object.spec.secret.name, &key.key));
-            env.state().take_unsaved_key(id);
+            env.state().take_unsaved_key(uid);
         }
         Ok(Ok(Saved::GivenUp)) => {
-            env.state().take_unsaved_key(id);
+            env.state().take_unsaved_key(uid);
             key.log_loss(GIVEN_UP);
         }
         Ok(Err(error)) => key.log_delay(&error.to_string()),
@@ -103,7 +101,7 @@ async fn flush_one<E: Environment>(env: &E, (id, key): (&str, &UnsavedKey), unti
 
 /// True if the platform refuses a key that it has to accept before it replaces a working one.
 /// Without an answer the key is written: its secret is nowhere else.
-async fn is_refused<E: Environment>(env: &E, object: &ProjectKey, key: &UnsavedKey) -> bool {
+async fn is_refused<E: Environment>(env: &E, object: &Known<ProjectKey>, key: &UnsavedKey) -> bool {
     let Some(before) = key
         .trial
         .filter(|probe| !matches!(probe, Probe::Accepted(_)))
@@ -114,7 +112,7 @@ async fn is_refused<E: Environment>(env: &E, object: &ProjectKey, key: &UnsavedK
     let asked = async {
         let answer = connection?
             .platform
-            .for_namespace(&object.namespace().unwrap_or_default())
+            .for_namespace(object.namespace())
             .probe_key(&key.secret, &object.spec.project_id)
             .await;
         tried(before, answer, env.now()).ok()

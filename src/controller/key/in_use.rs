@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Resource, ResourceExt};
 use secrecy::ExposeSecret;
 
-use crate::api::{Account, ClusterAccount, ProjectKey};
+use crate::api::{Account, ClusterAccount, Known, ProjectKey};
 use crate::cluster::SecretState;
 use crate::controller::account::{Accounts, AnyAccount, dependents, observe};
 use crate::controller::environment::Environment;
@@ -23,8 +23,8 @@ pub(super) fn accounts<E: Environment>(env: &E, secret: &SecretState) -> Vec<Key
         return Vec::new();
     };
     let mut own = BTreeSet::from([AccountFinalizers::whole().credential]);
-    let mut found = of_kind::<Account, E>(env, secret, &mut own);
-    found.extend(of_kind::<ClusterAccount, E>(env, secret, &mut own));
+    let mut found = of_kind::<Known<Account>, E>(env, secret, &mut own);
+    found.extend(of_kind::<Known<ClusterAccount>, E>(env, secret, &mut own));
     found.extend(unknown(secret, found.is_empty(), &own));
     found
 }

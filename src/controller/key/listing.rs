@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::api::ProjectKey;
+use crate::api::{Known, ProjectKey};
 use crate::controller::access::{self, Access};
 use crate::controller::environment::Environment;
 use crate::controller::object::AccountName;
@@ -23,7 +23,7 @@ const NOT_OFFERED_LIFETIME: Duration = Duration::from_secs(120);
 
 /// The latest list of the organization's keys, and which of them concern the resource.
 #[derive(Debug, Default)]
-pub struct Listed {
+pub struct ListedKeys {
     latest: LatestKeys,
     filter: KeyFilter,
 }
@@ -43,10 +43,10 @@ pub(super) struct RelevantKeys {
 /// The latest list of the organization's keys, if the account can be used.
 pub(super) fn look<E: Environment>(
     env: &E,
-    object: &ProjectKey,
+    object: &Known<ProjectKey>,
     known: &ProjectKeyIdentity,
     access: &Access<E::Client>,
-) -> Listed {
+) -> ListedKeys {
     let (
         AccountView::Usable {
             organization: Some(_),
@@ -58,7 +58,7 @@ pub(super) fn look<E: Environment>(
             // The account is gone, so the keys are no longer read through it.
             env.stop_listing(object);
         }
-        return Listed::default();
+        return ListedKeys::default();
     };
     let interest = interest(object, known, &env.settings().cluster);
     let filter = interest.filter.clone();
@@ -68,12 +68,12 @@ pub(super) fn look<E: Environment>(
         &AccountName::of(&object.spec.account_ref, object),
         &latest,
     );
-    Listed { latest, filter }
+    ListedKeys { latest, filter }
 }
 
 /// The recorded keys, and those that the resource may have created in addition.
 pub(super) fn interest(
-    object: &ProjectKey,
+    object: &Known<ProjectKey>,
     known: &ProjectKeyIdentity,
     cluster: &ClusterId,
 ) -> KeyInterest {
@@ -99,7 +99,7 @@ pub(super) fn is_not_offered(fault: &Fault) -> bool {
     Keys::not_offered(fault).is_some()
 }
 
-impl Listed {
+impl ListedKeys {
     /// A list that began before the last change of the resource's keys is ignored. If a list could
     /// not be read, the last one still shows the state at its time.
     pub(super) fn relevant(
@@ -183,7 +183,7 @@ mod tests {
     }
 
     /// A list that began at tick 5 and took five seconds.
-    fn listed(fault: Option<Fault>) -> Listed {
+    fn listed(fault: Option<Fault>) -> ListedKeys {
         let entry = |id: i64, name: &str| KeyEntry {
             id,
             name: name.to_owned(),
@@ -199,7 +199,7 @@ mod tests {
             beginning: "ci-".to_owned(),
             ..KeyFilter::default()
         };
-        Listed {
+        ListedKeys {
             latest: LatestKeys {
                 snapshot: Some(Arc::new(list)),
                 fault,
@@ -257,19 +257,19 @@ mod tests {
         };
         let relevant = listed(Some(fault.clone())).relevant((&KeyState::default(), None), at(60));
         assert_eq!(seen(&relevant), (Some(vec![1]), false));
-        let never = Listed {
+        let never = ListedKeys {
             latest: LatestKeys {
                 fault: Some(fault),
                 ..LatestKeys::default()
             },
-            ..Listed::default()
+            ..ListedKeys::default()
         };
         assert_eq!(
             never.relevant((&KeyState::default(), None), at(6)).listing,
             KeyListing::NotRead
         );
         assert_eq!(
-            Listed::default()
+            ListedKeys::default()
                 .relevant((&KeyState::default(), None), at(6))
                 .listing,
             KeyListing::NotRead

@@ -3,20 +3,20 @@
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
-use super::listing::{Listed, RelevantKeys};
+use super::listing::{ListedKeys, RelevantKeys};
 use super::{ProjectKeys, in_use, listing, secret};
-use crate::api::ProjectKey;
+use crate::api::{Known, ProjectKey};
 use crate::cluster::{Owner, SecretState, owned_by, secrets};
 use crate::controller::access;
 use crate::controller::environment::{
-    Effects, Environment, Kind, KindVisitor, Kinds, Observation, account_of,
+    Effects, Environment, Kind, KindVisitor, Kinds, Observation, account_of, observed,
 };
 use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed, Rank, meta_observed, rank, uid};
 use crate::controller::state::UnsavedKey;
 use crate::decide::account::are_many;
-use crate::decide::identity::{self, KeyRecords, ProjectKeyIdentity};
-use crate::decide::key::{self, KeyListing, KeyObserved, KeySecretView, Probe};
+use crate::decide::identity::{KeyRecords, ProjectKeyIdentity};
+use crate::decide::key::{self, KeyFacts, KeyListing, KeySecretView, Probe};
 use crate::decide::names;
 use crate::decide::released::is_released;
 
@@ -30,36 +30,30 @@ struct Rival {
 
 pub(super) async fn observe<E: Environment>(
     env: &E,
-    object: &ProjectKey,
+    object: &Known<ProjectKey>,
     now: Timestamp,
-) -> Result<Observation<KeyObserved, E::Client>, kube::Error> {
+) -> Result<Observation<KeyFacts, E::Client>, kube::Error> {
     let settings = env.settings();
-    let record = identity::of_key(object);
-    let state = match Owner::of(object) {
-        Some(owner) => secrets::state(env.cluster(), &owner, &object.spec.secret.name).await?,
-        None => SecretState::Absent,
-    };
-    let recorded = record.clone().unwrap_or_default().known();
+    let identity = object.identity();
+    let owner = Owner::of(object);
+    let state = secrets::state(env.cluster(), &owner, &object.spec.secret.name).await?;
+    let recorded = identity.clone().unwrap_or_default();
     let access = access::of(env, object);
     let listed = listing::look(env, object, &recorded, &access);
-    let remembered = env.state().resource(&uid(object));
+    let remembered = env.state().resource(uid(object));
     let RelevantKeys {
         listing,
         listed: shown,
         known,
         not_offered_until,
     } = listed.relevant((&remembered.key, remembered.wrote_at()), now);
-    let mut memory = remembered.memory;
-    memory.note_unresolved(recorded.intent.as_ref().map(|intent| intent.at), now);
     let base_url = access::base_url(env, object);
     let (secret, secret_deleting) = secret_view(object, &state, &recorded.records, &base_url);
-    let observed = KeyObserved {
-        meta: meta_observed(object, record.as_ref()),
-        uid: uid(object),
+    let meta = meta_observed(object);
+    let facts = KeyFacts {
         created: created(object).unwrap_or(now),
-        is_wish: record.as_ref().is_ok_and(|record| record.wish.is_some()),
-        identity: record.map(|it| it.known().with_platforms(|url| settings.platforms.of(url))),
-        account: access.view.clone(),
+        is_wish: object.record().is_ok_and(|record| record.wish.is_some()),
+        identity: identity.map(|it| it.with_platforms(|url| settings.platforms.of(url))),
         platform: access.connection.map(|it| settings.platform(&it)),
         project_gone: access.project_gone,
         accounts: in_use::accounts(env, &state),
@@ -75,11 +69,10 @@ pub(super) async fn observe<E: Environment>(
         not_offered_until,
         unsaved_probe: unsaved_probe(remembered.key.unsaved.as_deref()),
         unsaved: remembered.key.unsaved.map(|unsaved| unsaved.key.clone()),
-        memory,
-        limits: settings.limits,
-        cluster: settings.cluster.clone(),
-        random: env.random(),
     };
+    let mut observed = observed(env, object, meta, access.view, facts);
+    let begun = recorded.intent.map(|intent| intent.at);
+    observed.memory.note_unresolved(begun, now);
     let mut requeue_accounts: Vec<AccountName> = access.wake.into_iter().collect();
     if has_news_for_account(env, object, &listed) || key::may_miss_its_project(&observed) {
         requeue_accounts.extend(account_of::<ProjectKeys>(object));
@@ -92,21 +85,25 @@ pub(super) async fn observe<E: Environment>(
     Ok(Observation { observed, effects })
 }
 
-fn created(object: &ProjectKey) -> Option<Timestamp> {
+fn created(object: &Known<ProjectKey>) -> Option<Timestamp> {
     let created = object.meta().creation_timestamp.as_ref()?;
     Some(created.0)
 }
 
 /// True if the account reports another number of keys than the list shows.
-fn has_news_for_account<E: Environment>(env: &E, object: &ProjectKey, listed: &Listed) -> bool {
+fn has_news_for_account<E: Environment>(
+    env: &E,
+    object: &Known<ProjectKey>,
+    listed: &ListedKeys,
+) -> bool {
     let name = AccountName::of(&object.spec.account_ref, object);
     let reported = env.state().account(&name).map(|entry| entry.many_keys);
     let many = listed.count().map(are_many);
     many.is_some() && reported.is_some() && many != reported
 }
 
-fn rivals<E: Environment>(env: &E, object: &ProjectKey) -> Vec<Rival> {
-    let mut search = Search {
+fn rivals<E: Environment>(env: &E, object: &Known<ProjectKey>) -> Vec<Rival> {
+    let mut search = RivalSearch {
         env,
         object,
         found: Vec::new(),
@@ -115,19 +112,19 @@ fn rivals<E: Environment>(env: &E, object: &ProjectKey) -> Vec<Rival> {
     search.found
 }
 
-struct Search<'a, E> {
+struct RivalSearch<'a, E> {
     env: &'a E,
-    object: &'a ProjectKey,
+    object: &'a Known<ProjectKey>,
     found: Vec<Rival>,
 }
 
-impl<E: Environment> KindVisitor for Search<'_, E> {
+impl<E: Environment> KindVisitor for RivalSearch<'_, E> {
     fn visit<K: Kind>(&mut self) {
         let object = self.object;
-        let namespace = object.namespace().unwrap_or_default();
+        let namespace = object.namespace();
         let writes_the_same = |other: &K::Object| {
             K::relations(other).written_secret == Some(object.spec.secret.name.as_str())
-                && other.meta().namespace.as_ref() == Some(&namespace)
+                && other.meta().namespace.as_deref() == Some(namespace)
                 && uid(other) != uid(object)
                 && !is_released(other.meta())
         };
@@ -138,7 +135,7 @@ impl<E: Environment> KindVisitor for Search<'_, E> {
         };
         let others = self
             .env
-            .objects_by::<K>(&Key::secret(&namespace, &object.spec.secret.name));
+            .objects_by::<K>(&Key::secret(namespace, &object.spec.secret.name));
         self.found.extend(
             others
                 .iter()
@@ -150,7 +147,7 @@ impl<E: Environment> KindVisitor for Search<'_, E> {
 
 /// The Secret as it was read, and whether it is being deleted.
 fn secret_view(
-    object: &ProjectKey,
+    object: &Known<ProjectKey>,
     state: &SecretState,
     records: &KeyRecords,
     base_url: &str,
@@ -192,7 +189,7 @@ fn unsaved_probe(unsaved: Option<&UnsavedKey>) -> Probe {
 }
 
 /// A resource that names the same Secret and is older, or owns that Secret.
-fn rival(object: &ProjectKey, rivals: &[Rival], secret: &KeySecretView) -> Option<String> {
+fn rival(object: &Known<ProjectKey>, rivals: &[Rival], secret: &KeySecretView) -> Option<String> {
     let has_it =
         |rival: &Rival| *secret == KeySecretView::Foreign(owned_by(&rival.kind, &rival.name));
     let first = rivals

@@ -4,22 +4,19 @@
 mod create;
 mod probe;
 
-use kube::ResourceExt;
-
-use super::record::{recording, recording_keys, release, stored, wrote_key};
+use super::record::{recording_keys, release, stored, wrote_key};
 use super::secret;
-use crate::api::ProjectKey;
+use crate::api::{Known, ProjectKey};
 use crate::cluster::{Event, Owner, SecretState, WriteError, secrets};
 use crate::controller::access;
 use crate::controller::environment::{Environment, Occurrence, StepError};
 use crate::controller::labels;
-use crate::controller::object::uid;
 use crate::controller::pass::calls::{
-    ActionLine, Recording, acted, failed, publish, record, restore, secret_written,
+    ActionLine, Recording, acted, failed, publish, record, recording, restore, secret_written,
 };
-use crate::controller::state::{Connection, SharedConnection};
+use crate::controller::state::{AccountConnection, SharedConnection};
 use crate::decide::Action;
-use crate::decide::identity::{self, KeyRecords, ProjectKeyIdentity};
+use crate::decide::identity::{KeyRecords, ProjectKeyIdentity};
 use crate::decide::key::{KeyStep, SecretContents};
 use crate::domain::Fault;
 use crate::platform::{Platform, PlatformClient};
@@ -27,14 +24,10 @@ use crate::telemetry::metrics::KeyChange;
 
 pub async fn perform<E: Environment>(
     env: &E,
-    object: &ProjectKey,
+    object: &Known<ProjectKey>,
     step: &KeyStep,
 ) -> Result<(), StepError> {
-    let work = Work {
-        env,
-        object,
-        identity: identity::of_key(object).unwrap_or_default().known(),
-    };
+    let work = KeyWork { env, object };
     match step {
         KeyStep::Restore { record } => restore(env, object, record.as_deref()).await,
         KeyStep::PrepareSecret => work.prepare().await,
@@ -68,23 +61,20 @@ pub async fn perform<E: Environment>(
     }
 }
 
-struct Work<'a, E> {
+struct KeyWork<'a, E> {
     env: &'a E,
-    object: &'a ProjectKey,
-    identity: ProjectKeyIdentity,
+    object: &'a Known<ProjectKey>,
 }
 
-impl<E: Environment> Work<'_, E> {
+impl<E: Environment> KeyWork<'_, E> {
     async fn prepare(&self) -> Result<(), StepError> {
-        let Some(owner) = Owner::of(self.object) else {
-            return Ok(());
-        };
+        let owner = Owner::of(self.object);
         let name = &self.object.spec.secret.name;
         let type_ = Some(self.object.spec.secret.type_.as_str());
         let created = secrets::create_empty(self.env.cluster(), &owner, name, type_).await;
         secret_written(
             self.env,
-            &self.uid(),
+            self.object.uid(),
             created.map_err(WriteError::from),
             name,
         )?;
@@ -93,14 +83,12 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn adopt_secret(&self, key: Option<&str>, version: &str) -> Result<(), StepError> {
-        let Some(owner) = Owner::of(self.object) else {
-            return Ok(());
-        };
+        let owner = Owner::of(self.object);
         let name = &self.object.spec.secret.name;
         let adopted = secrets::adopt(self.env.cluster(), &owner, name, version).await;
         secret_written(
             self.env,
-            &self.uid(),
+            self.object.uid(),
             adopted.map_err(WriteError::from),
             name,
         )?;
@@ -120,7 +108,7 @@ impl<E: Environment> Work<'_, E> {
 
     async fn acknowledge(&self, records: &KeyRecords, event: &str) -> Result<(), StepError> {
         let records = records.clone();
-        let acknowledged = recording(self.object, |known| ProjectKeyIdentity { records, ..known });
+        let acknowledged = recording(self.object, |known| ProjectKeyIdentity { records, ..known })?;
         record(self.env, self.object, acknowledged).await?;
         self.done(
             ActionLine::of(labels::FORGET_KEY),
@@ -135,22 +123,20 @@ impl<E: Environment> Work<'_, E> {
         self.keys_changed();
         let recording = Recording {
             held: true,
-            ..recording(self.object, |_| identity.clone())
+            ..recording(self.object, |_| identity.clone())?
         };
         Ok(record(self.env, self.object, recording).await.map(drop)?)
     }
 
     async fn rewrite(&self) -> Result<(), StepError> {
-        let Some(owner) = Owner::of(self.object) else {
-            return Ok(());
-        };
+        let owner = Owner::of(self.object);
         let url = access::base_url(self.env, self.object);
         let name = &self.object.spec.secret.name;
         let cluster = self.env.cluster();
         let SecretState::Ours(found) = secrets::state(cluster, &owner, name).await? else {
             return Ok(());
         };
-        let (spec, records) = (&self.object.spec, &self.identity.records);
+        let (spec, records) = (&self.object.spec, &self.object.identity()?.records);
         let (SecretContents::Key { key, .. }, Some(value)) =
             secret::secret_contents(spec, &found, records, &url)
         else {
@@ -176,7 +162,7 @@ impl<E: Environment> Work<'_, E> {
     async fn record(&self, records: &KeyRecords, event: Option<&str>) -> Result<(), StepError> {
         self.write_records(records).await?;
         if let Some(text) = event {
-            let lost = records.lost.len() > self.identity.records.lost.len();
+            let lost = records.lost.len() > self.object.identity()?.records.lost.len();
             let event = if lost {
                 Event::warning("KeyLeft", text)
             } else {
@@ -188,13 +174,13 @@ impl<E: Environment> Work<'_, E> {
     }
 
     async fn write_records(&self, records: &KeyRecords) -> Result<(), StepError> {
-        record(self.env, self.object, recording_keys(self.object, records)).await?;
-        self.count_lost(records);
-        self.env.state().probe_outdated(&self.uid());
+        record(self.env, self.object, recording_keys(self.object, records)?).await?;
+        self.count_lost(records)?;
+        self.env.state().probe_outdated(self.object.uid());
         // A key that is recorded as gone has no use in memory.
-        let unsaved = self.env.state().unsaved_key(&self.uid());
+        let unsaved = self.env.state().unsaved_key(self.object.uid());
         if unsaved.is_some_and(|unsaved| records.names().all(|name| name != unsaved.key.name)) {
-            self.env.state().take_unsaved_key(&self.uid());
+            self.env.state().take_unsaved_key(self.object.uid());
         }
         Ok(())
     }
@@ -216,7 +202,7 @@ impl<E: Environment> Work<'_, E> {
             Err(Fault::Unsupported { .. }) => {
                 self.env
                     .state()
-                    .revocation_not_offered(&self.uid(), self.env.now());
+                    .revocation_not_offered(self.object.uid(), self.env.now());
                 return Ok(());
             }
             Err(fault) => return Err(failed(Action::Revoke)(fault)),
@@ -224,7 +210,7 @@ impl<E: Environment> Work<'_, E> {
         self.keys_changed();
         self.env
             .state()
-            .action_succeeded(&self.uid(), Action::Revoke);
+            .action_succeeded(self.object.uid(), Action::Revoke);
         self.env.record(Occurrence::KeyChanged(KeyChange::Revoked));
         self.write_records(records).await?;
         let revoked = ActionLine {
@@ -247,26 +233,21 @@ impl<E: Environment> Work<'_, E> {
     }
 
     /// Counts the lost keys that these records add.
-    fn count_lost(&self, records: &KeyRecords) {
-        let before = self.identity.records.lost.len();
-        (before..records.lost.len())
-            .for_each(|_| self.env.record(Occurrence::KeyChanged(KeyChange::Lost)));
-    }
-
-    fn uid(&self) -> String {
-        uid(self.object)
+    fn count_lost(&self, records: &KeyRecords) -> Result<(), StepError> {
+        for _ in self.object.identity()?.records.lost.len()..records.lost.len() {
+            self.env.record(Occurrence::KeyChanged(KeyChange::Lost));
+        }
+        Ok(())
     }
 
     /// The client, with its calls counted for the namespace of the resource.
-    fn platform(&self, connection: &Connection<E::Client>) -> E::Client {
-        connection
-            .platform
-            .for_namespace(&self.object.namespace().unwrap_or_default())
+    fn platform(&self, connection: &AccountConnection<E::Client>) -> E::Client {
+        connection.platform.for_namespace(self.object.namespace())
     }
 
     /// A connection to the platform of the recorded keys.
     fn connection(&self, action: Action) -> Result<SharedConnection<E::Client>, StepError> {
-        self.connection_to(self.identity.platform(), action)
+        self.connection_to(self.object.identity()?.platform(), action)
     }
 
     /// Fails if the account leads to another platform by now, which must not see the key.
@@ -281,7 +262,9 @@ impl<E: Environment> Work<'_, E> {
 
     /// Lists that began before now do not show the change.
     fn keys_changed(&self) {
-        self.env.state().keys_outdated(&self.uid(), self.env.tick());
+        self.env
+            .state()
+            .keys_outdated(self.object.uid(), self.env.tick());
     }
 
     fn did(&self, action: Action) -> ActionLine<'_> {
@@ -296,7 +279,7 @@ impl<E: Environment> Work<'_, E> {
     }
 }
 
-fn organization<P>(connection: &Connection<P>, action: Action) -> Result<String, StepError> {
+fn organization<P>(connection: &AccountConnection<P>, action: Action) -> Result<String, StepError> {
     connection.access.organization_id.clone().ok_or_else(|| {
         let message = "the account has no organizationID".to_owned();
         failed(action)(Fault::Rejected {

@@ -4,29 +4,24 @@
 use k8s_openapi::api::core::v1::Secret;
 
 use super::ProjectKeys;
-use crate::api::ProjectKey;
+use crate::api::{Known, ProjectKey};
 use crate::cluster::{Event, MetadataPatch, SecretContent, WriteError};
 use crate::controller::environment::{Environment, StepError};
 use crate::controller::object::uid;
 use crate::controller::pass::calls::{
-    ActionLine, Recording, altered, patch_metadata, publish, secret_written,
+    ActionLine, Recording, altered, patch_metadata, publish, recording, secret_written,
 };
 use crate::controller::pass::{PROJECT_GONE, released};
 use crate::decide::Action;
-use crate::decide::identity::{self, KeyIdentity, KeyRecords, ProjectKeyIdentity};
+use crate::decide::identity::{KeyIdentity, KeyRecords, ProjectKeyIdentity};
 use crate::decide::memory::ActionProblem;
-
-/// The record of an object with a change applied.
-pub(super) fn recording<'a>(
-    object: &ProjectKey,
-    change: impl FnOnce(ProjectKeyIdentity) -> ProjectKeyIdentity,
-) -> Recording<'a> {
-    let known = identity::of_key(object).unwrap_or_default().known();
-    Recording::of(identity::written(&change(known), &object.metadata))
-}
+use crate::decide::seal::InvalidAnnotation;
 
 /// A record of these keys, without an open create.
-pub(super) fn recording_keys<'a>(object: &ProjectKey, records: &KeyRecords) -> Recording<'a> {
+pub(super) fn recording_keys<'a>(
+    object: &Known<ProjectKey>,
+    records: &KeyRecords,
+) -> Result<Recording<'a>, InvalidAnnotation> {
     recording(object, |_| ProjectKeyIdentity {
         records: records.clone().tidied(),
         intent: None,
@@ -46,7 +41,7 @@ pub(super) fn wrote_key(secret: &str, key: &KeyIdentity) {
 /// Removes the finalizer. `gone` is the text of the event if the project no longer exists.
 pub(super) async fn release<E: Environment>(
     env: &E,
-    object: &ProjectKey,
+    object: &Known<ProjectKey>,
     gone: Option<&str>,
 ) -> Result<(), StepError> {
     if let Some(text) = gone {
@@ -61,13 +56,13 @@ pub(super) async fn release<E: Environment>(
 /// changes it would do so again.
 pub(super) fn stored<E: Environment>(
     env: &E,
-    object: &ProjectKey,
+    object: &Known<ProjectKey>,
     written: Result<Secret, WriteError>,
     sent: &SecretContent,
 ) -> Result<(), StepError> {
     let name = &object.spec.secret.name;
     let Some(message) = altered(name, sent, &written) else {
-        return secret_written(env, &uid(object), written.map(drop), name);
+        return secret_written(env, uid(object), written.map(drop), name);
     };
     let message = format!("{message} No other key is created meanwhile.");
     Err(StepError::Failed(

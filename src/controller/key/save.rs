@@ -2,14 +2,12 @@
 
 use super::record::stored;
 use super::secret;
-use crate::api::ProjectKey;
+use crate::api::{Known, ProjectKey};
 use crate::cluster::{Cluster, Owner, secrets};
 use crate::controller::access;
 use crate::controller::environment::{Environment, StepError};
-use crate::controller::object::uid;
 use crate::controller::pass::calls::secret_written;
 use crate::controller::state::UnsavedKey;
-use crate::decide::identity;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Saved {
@@ -27,12 +25,10 @@ pub(super) const GIVEN_UP: &str =
 /// later, and that write is not overwritten.
 pub(super) async fn write_unsaved<E: Environment>(
     env: &E,
-    object: &ProjectKey,
+    object: &Known<ProjectKey>,
     unsaved: &UnsavedKey,
 ) -> Result<Saved, StepError> {
-    let Some(owner) = Owner::of(object) else {
-        return Ok(Saved::Written);
-    };
+    let owner = Owner::of(object);
     // The platform of the key: the account may lead to another one by now.
     let url = match access::base_url(env, object) {
         url if unsaved.intent.platform.as_ref() == Some(&env.settings().platforms.of(&url)) => url,
@@ -43,13 +39,13 @@ pub(super) async fn write_unsaved<E: Environment>(
     let own = match secrets::own(cluster, &owner, name).await {
         Ok(own) => own,
         Err(error) => {
-            return secret_written(env, &uid(object), Err(error), name).map(|()| Saved::Written);
+            return secret_written(env, object.uid(), Err(error), name).map(|()| Saved::Written);
         }
     };
-    let now = cluster
-        .current(object)
-        .await?
-        .map(|now| identity::of_key(&now).unwrap_or_default().known());
+    let now = match cluster.current(object).await? {
+        Some(now) => Some(now.identity()?),
+        None => None,
+    };
     if now
         .as_ref()
         .is_some_and(|identity| !identity.expects(&unsaved.key.name))

@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
-use crate::api::{ProjectKey, ProjectKeySpec};
+use crate::api::{Known, ProjectKey, ProjectKeySpec};
 use crate::cluster::{Owner, SecretContent, digest, secrets};
 use crate::decide::identity::{KeyIdentity, KeyRecords};
 use crate::decide::key::{KeySecretView, SecretContents, template};
@@ -140,7 +140,7 @@ pub(super) fn previous(secret: &Secret, records: &KeyRecords) -> Option<Previous
 
 /// The key in the Secret, which is about to become the previous one.
 pub(super) fn about_to_be_previous(
-    object: &ProjectKey,
+    object: &Known<ProjectKey>,
     found: &Secret,
     records: &KeyRecords,
     base_url: &str,
@@ -173,13 +173,16 @@ fn mark(secret: &Secret) -> Option<PreviousMark> {
 
 /// A Secret that dbplane wrote for a resource that is gone, if it holds an unaltered key, or
 /// nothing yet.
-pub(super) fn restored(object: &ProjectKey, secret: &Secret, base_url: &str) -> KeySecretView {
+pub(super) fn restored(
+    object: &Known<ProjectKey>,
+    secret: &Secret,
+    base_url: &str,
+) -> KeySecretView {
     let version = secret.resource_version().unwrap_or_default();
     let is_empty = secret.data.as_ref().is_none_or(BTreeMap::is_empty);
-    let formerly_owned = || Owner::of(object).is_some_and(|owner| owner.formerly_owned(secret));
     match secret_contents(&object.spec, secret, &KeyRecords::default(), base_url).0 {
         SecretContents::Key { key, .. } => KeySecretView::Restored { key, version },
-        SecretContents::Nothing if is_empty && formerly_owned() => {
+        SecretContents::Nothing if is_empty && Owner::of(object).formerly_owned(secret) => {
             KeySecretView::Unowned { version }
         }
         SecretContents::Nothing | SecretContents::Altered => {

@@ -4,10 +4,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kube::ResourceExt;
 
 use super::listing;
-use crate::api::ProjectKey;
+use crate::api::{Known, ProjectKey};
 use crate::controller::access;
 use crate::controller::environment::Environment;
 use crate::controller::object::{AccountName, uid};
@@ -23,13 +22,13 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// awaited.
 pub(super) fn turn_to_ask<E: Environment>(
     env: &E,
-    object: &ProjectKey,
+    object: &Known<ProjectKey>,
     known: &ProjectKeyIdentity,
     now: Timestamp,
 ) -> Option<Probe> {
     let access = access::of(env, object);
     let listed = listing::look(env, object, known, &access);
-    let probe = env.state().resource(&uid(object)).key.probe;
+    let probe = env.state().resource(uid(object)).key.probe;
     let waits = probe == Some(Probe::WANTED) || matches!(probe, Some(Probe::Refused { .. }));
     if waits || object.metadata.deletion_timestamp.is_some() || listed.is_read() {
         return None;
@@ -37,9 +36,9 @@ pub(super) fn turn_to_ask<E: Environment>(
     let spacing = MINUTE * 100 / SHARE / access.connection?.requests_per_minute().max(1);
     let of = (
         AccountName::of(&object.spec.account_ref, object),
-        object.namespace().unwrap_or_default(),
+        object.namespace().to_owned(),
     );
-    let turn = env.state().turn_to_ask(&uid(object), &of, spacing, now);
+    let turn = env.state().turn_to_ask(uid(object), &of, spacing, now);
     // As if it had been probed one period before its turn.
     let before = turn
         .checked_sub(env.settings().limits.key_check)

@@ -7,7 +7,7 @@ use kube::Resource;
 use kube::core::object::HasStatus;
 
 use super::Live;
-use crate::api::{Account, ClusterAccount, Condition};
+use crate::api::{Account, ClusterAccount, Condition, Known};
 use crate::controller::account::AnyAccount;
 use crate::controller::environment::{Kind, KindVisitor, Kinds};
 use crate::controller::key;
@@ -16,8 +16,8 @@ use crate::controller::registry::AllKinds;
 use crate::controller::state::SharedConnection;
 use crate::decide::Reason;
 use crate::domain::Unreadable;
-use crate::platform::{Computes, Keys, Listing, RateLimited};
-use crate::telemetry::metrics::{AccountCensus, Census, KindCensus};
+use crate::platform::{Keys, Listing, ProjectComputes, RateLimited};
+use crate::telemetry::metrics::{AccountCensus, Census, ConnectedAccount, KindCensus};
 
 /// The label for a status or reason that this version does not know.
 const OTHER: &str = "Other";
@@ -125,17 +125,17 @@ fn known_status(status: &str) -> &'static str {
 }
 
 fn accounts(env: &Live) -> Vec<AccountCensus> {
-    let known = Known {
+    let known = KnownAccounts {
         env,
         connections: env.state.connections(),
         lists: [
-            (Computes::OF, env.observers.oldest()),
+            (ProjectComputes::OF, env.observers.oldest()),
             (Keys::OF, env.key_observers.oldest()),
         ],
     };
     let (own, shared) = (
-        env.stores.all::<Account>(),
-        env.stores.all::<ClusterAccount>(),
+        env.stores.all::<Known<Account>>(),
+        env.stores.all::<Known<ClusterAccount>>(),
     );
     let own = own.iter().map(|account| known.of(account.as_ref()));
     own.chain(shared.iter().map(|account| known.of(account.as_ref())))
@@ -143,14 +143,14 @@ fn accounts(env: &Live) -> Vec<AccountCensus> {
 }
 
 /// The state of all accounts, by name.
-struct Known<'a> {
+struct KnownAccounts<'a> {
     env: &'a Live,
     connections: BTreeMap<AccountName, SharedConnection<RateLimited>>,
     /// When the oldest current list of each account was read, for each kind of list.
     lists: [(&'static str, BTreeMap<String, Timestamp>); 2],
 }
 
-impl Known<'_> {
+impl KnownAccounts<'_> {
     fn of<A: AnyAccount>(&self, account: &A) -> AccountCensus {
         let name = account.account_name();
         let label = name.to_string();
@@ -160,14 +160,16 @@ impl Known<'_> {
             .iter()
             .filter_map(|(of, oldest)| Some((*of, oldest.get(&label)?.as_second())));
         AccountCensus {
-            uid: uid(account),
+            uid: uid(account).to_string(),
             kind: A::kind(&()).into_owned(),
-            connected: connected
-                .map(|known| (known.poll_interval, known.platform.budget().figures())),
+            connected: connected.map(|known| ConnectedAccount {
+                poll_interval: known.poll_interval,
+                budget: known.platform.budget().figures(),
+            }),
             oldest: oldest.collect(),
             unreadable: [
                 (
-                    Computes::OF,
+                    ProjectComputes::OF,
                     counted(&self.env.observers.unreadable(&label)),
                 ),
                 (

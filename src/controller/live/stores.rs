@@ -22,7 +22,7 @@ pub struct Entry<K: Managed> {
     /// One per watched namespace, or one for all.
     pub stores: Vec<Store<K>>,
     pub index: Arc<Index<K>>,
-    pub unreadable: Unreadable,
+    pub unreadable: UnreadableObjects,
     pub wake: UnboundedSender<ObjectRef<K>>,
 }
 
@@ -81,7 +81,7 @@ impl Stores {
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct Unreadable(Arc<Mutex<BTreeMap<Place, Invalid>>>);
+pub struct UnreadableObjects(Arc<Mutex<BTreeMap<NamespaceAndName, Invalid>>>);
 
 impl Invalid {
     /// True if this is the same error of the same object, which was not edited in between.
@@ -92,13 +92,13 @@ impl Invalid {
 }
 
 /// Namespace and name.
-type Place = (Option<String>, Option<String>);
+type NamespaceAndName = (Option<String>, Option<String>);
 
-fn key(meta: &ObjectMeta) -> Place {
+fn key(meta: &ObjectMeta) -> NamespaceAndName {
     (meta.namespace.clone(), meta.name.clone())
 }
 
-impl Unreadable {
+impl UnreadableObjects {
     pub fn all(&self) -> Vec<Arc<ObjectMeta>> {
         self.with(|known| known.values().map(|invalid| invalid.meta.clone()).collect())
     }
@@ -143,7 +143,8 @@ impl Unreadable {
         found: Vec<Invalid>,
     ) -> (Vec<Invalid>, Vec<Arc<ObjectMeta>>) {
         self.with(|known| {
-            let concerned = |key: &Place| namespace.is_none() || key.0.as_deref() == namespace;
+            let concerned =
+                |key: &NamespaceAndName| namespace.is_none() || key.0.as_deref() == namespace;
             let mut before: BTreeMap<_, _> =
                 known.extract_if(.., |key, _| concerned(key)).collect();
             known.extend(
@@ -169,7 +170,7 @@ impl Unreadable {
         })
     }
 
-    fn with<T>(&self, run: impl FnOnce(&mut BTreeMap<Place, Invalid>) -> T) -> T {
+    fn with<T>(&self, run: impl FnOnce(&mut BTreeMap<NamespaceAndName, Invalid>) -> T) -> T {
         run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -4,6 +4,7 @@
 use jiff::Timestamp;
 use kube::Resource;
 
+use crate::api::Uid;
 use crate::controller::access;
 use crate::controller::environment::{
     Change, Environment, Kind, KindVisitor, Kinds, Occurrence, account_of,
@@ -36,7 +37,7 @@ pub fn held<K: Kind, E: Environment>(
         let uid = uid(object);
         let mut others = Others {
             env,
-            me: &uid,
+            me: uid,
             key: Key::Braked(account.clone(), meta.namespace.clone()),
             wait: false,
         };
@@ -51,7 +52,7 @@ pub fn held<K: Kind, E: Environment>(
             account: &account,
             namespace: &meta.namespace,
             target,
-            uid: &uid,
+            uid: uid.as_str(),
         };
         if let Err(refusal) = env.state().admit_deletion(&asked, &rules, now) {
             return Some(refusal.brake(&kind, &meta));
@@ -65,7 +66,7 @@ pub fn held<K: Kind, E: Environment>(
 /// records that, also for the next process.
 struct Others<'a, E> {
     env: &'a E,
-    me: &'a str,
+    me: &'a Uid,
     key: Key,
     wait: bool,
 }

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::Secret;
 use tracing::{info, warn};
 
 use super::refused::is_request_refused;
+use crate::api::{Known, Uid};
 use crate::cluster::{
     Cluster, Event, MetadataPatch, SecretContent, WriteError, explained, is_unavailable,
     resource_version,
@@ -13,9 +14,11 @@ use crate::cluster::{
 use crate::controller::environment::{Environment, Occurrence, StepError};
 use crate::controller::labels;
 use crate::controller::object::{Managed, Status, uid};
+use crate::decide::identity::written;
 use crate::decide::memory::ActionProblem;
 use crate::decide::released::has_finalizer;
-use crate::decide::{Action, Report, later};
+use crate::decide::seal::InvalidAnnotation;
+use crate::decide::{Action, Recorded, Report, later};
 use crate::domain::Fault;
 use crate::telemetry::metrics::CreateOutcome;
 
@@ -51,11 +54,11 @@ pub async fn patch_metadata<K: Managed, E: Environment>(
         .inspect_err(|error| {
             if !is_refusal(error) {
                 env.state()
-                    .patch_unanswered(&uid(object), resource_version(object));
+                    .patch_unanswered(uid(object), resource_version(object));
             }
         })?;
     env.state()
-        .wrote_version(&uid(object), resource_version(&patched));
+        .wrote_version(uid(object), resource_version(&patched));
     Ok(patched)
 }
 
@@ -174,6 +177,18 @@ impl Recording<'_> {
     }
 }
 
+/// The record of an object with a change applied.
+///
+/// # Errors
+/// If the record cannot be read.
+pub fn recording<'a, K: Recorded>(
+    object: &Known<K>,
+    change: impl FnOnce(K::Identity) -> K::Identity,
+) -> Result<Recording<'a>, InvalidAnnotation> {
+    let changed = change(object.identity()?);
+    Ok(Recording::of(written(&changed, object.meta())))
+}
+
 /// Writes a record into the status of `object`. Adds the finalizer first if the record needs it.
 pub async fn record<K: Managed, E: Environment>(
     env: &E,
@@ -205,7 +220,7 @@ pub async fn record<K: Managed, E: Environment>(
         .await
         .map_err(writing("the record in the status"))?;
     env.state()
-        .wrote_version(&uid(&object), resource_version(&recorded));
+        .wrote_version(uid(&object), resource_version(&recorded));
     Ok(recorded)
 }
 
@@ -230,7 +245,7 @@ pub async fn record_call<K: Managed, E: Environment>(
     (action, at): (Action, Timestamp),
     recording: Recording<'_>,
 ) -> Result<K, StepError> {
-    env.state().call_recorded(&uid(object), action, at);
+    env.state().call_recorded(uid(object), action, at);
     let recorded = record(env, object, recording)
         .await
         .map_err(not_recorded(env, object, action))?;
@@ -273,7 +288,7 @@ pub fn not_recorded<K: Managed, E: Environment>(
         let problem = ActionProblem::NotRecorded(message);
         if is_unavailable(&error) {
             env.state()
-                .call_not_made(&uid(object), (action, problem), env.now());
+                .call_not_made(uid(object), (action, problem), env.now());
             return StepError::Cluster(error);
         }
         StepError::Failed(action, problem)
@@ -323,7 +338,7 @@ pub fn altered(
 /// server was unavailable. Any other error is reported.
 pub fn secret_written<E: Environment>(
     env: &E,
-    uid: &str,
+    uid: &Uid,
     written: Result<(), WriteError>,
     name: &str,
 ) -> Result<(), StepError> {

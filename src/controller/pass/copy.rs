@@ -14,7 +14,7 @@ use crate::controller::object::uid;
 use crate::decide::memory::ActionProblem;
 use crate::decide::names::RECORD;
 use crate::decide::write_contention::{self, Repair};
-use crate::decide::{Action, Meta, Wake};
+use crate::decide::{Action, Observed, Wake};
 use crate::text::sentence;
 
 /// The state of the copy.
@@ -39,16 +39,16 @@ impl Copy {
     pub async fn of<K: Kind, E: Environment>(
         env: &E,
         object: &K::Object,
-        observed: &K::Observed,
+        observed: &Observed<K::Facts>,
     ) -> Result<Self, kube::Error> {
-        let is_wanted = |meta: &&Meta| meta.record_lost && !meta.deleting && !meta.paused;
-        let Some(meta) = K::meta(observed).filter(is_wanted) else {
+        let meta = &observed.meta;
+        if !meta.record_lost || meta.deleting || meta.paused {
             return Ok(Self::UP_TO_DATE);
-        };
+        }
         let Some(text) = meta.record.clone() else {
             return Ok(Self::UP_TO_DATE);
         };
-        let memory = env.state().resource(&uid(object)).memory;
+        let memory = env.state().resource(uid(object)).memory;
         let refused = memory
             .failures()
             .find(|(action, _)| *action == Action::CopyRecord);
@@ -115,14 +115,14 @@ impl Copy {
                     object.meta().generation.unwrap_or_default(),
                 );
                 env.state()
-                    .step_failed(&uid, (Action::CopyRecord, failure), generation, env.now());
+                    .step_failed(uid, (Action::CopyRecord, failure), generation, env.now());
                 return Ok(Wake::At(env.now()));
             }
             other => other?,
         };
-        env.state().wrote_version(&uid, resource_version(&written));
-        env.state().repaired(&uid, repair, env.now());
-        env.state().action_succeeded(&uid, Action::CopyRecord);
+        env.state().wrote_version(uid, resource_version(&written));
+        env.state().repaired(uid, repair, env.now());
+        env.state().action_succeeded(uid, Action::CopyRecord);
         Ok(Wake::OnChange)
     }
 }

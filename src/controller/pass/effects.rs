@@ -9,10 +9,10 @@ use crate::controller::object::uid;
 pub fn apply<K: Kind, E: Environment>(env: &E, object: &K::Object, effects: Effects<E::Client>) {
     let (uid, state) = (uid(object), env.state());
     if let Some(memory) = effects.memory {
-        state.remember(&uid, memory);
+        state.remember(uid, memory);
     }
     if effects.ends_reservation {
-        state.resolved(&uid, resource_version(object));
+        state.resolved(uid, resource_version(object));
     }
     if let Some((name, entry)) = effects.account
         && state.publish_account(&name, entry)

@@ -36,7 +36,7 @@ pub async fn conclude<K: Kind, E: Environment>(
         written => written?,
     };
     env.state()
-        .wrote_version(&uid(object), resource_version(&written));
+        .wrote_version(uid(object), resource_version(&written));
     Ok(events)
 }
 
@@ -53,13 +53,13 @@ async fn status_as_known<K: Kind, E: Environment>(
     };
     // The object as known here is not in the cache yet: the next pass applies the other effects.
     if let Some(memory) = effects.memory {
-        env.state().remember(&uid(known), memory);
+        env.state().remember(uid(known), memory);
     }
     let decision = K::decide(known, &observed, now);
     let Some(report) = decision.report else {
         return before();
     };
-    let (report, _) = write_contention::with_notice(env, &uid(known), report, decision.wake);
+    let (report, _) = write_contention::with_notice(env, uid(known), report, decision.wake);
     (
         K::status(&report, known, &observed, now),
         events::of(known, &report),

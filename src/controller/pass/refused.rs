@@ -85,7 +85,7 @@ pub async fn report_refused_request<K: Kind, E: Environment>(
     object: &K::Object,
     error: &kube::Error,
 ) {
-    if !is_request_refused(error) || !env.state().is_hindered(&uid(object)) {
+    if !is_request_refused(error) || !env.state().is_hindered(uid(object)) {
         return;
     }
     let (now, (refuser, cause)) = (env.now(), refusal_of(error));
@@ -124,7 +124,7 @@ async fn write_conditions<K: Kind, E: Environment>(
     if object.status() == Some(&status) {
         return Ok(Wake::OnChange);
     }
-    let again = env.state().tells_again(&uid, now);
+    let again = env.state().tells_again(uid, now);
     let before = object.status().map(Status::conditions).unwrap_or_default();
     if let (Some(until), true) = (again, in_short(before) == in_short(status.conditions())) {
         return Ok(Wake::At(until));
@@ -142,10 +142,10 @@ async fn write_conditions<K: Kind, E: Environment>(
         return written.map(|_| Wake::OnChange);
     }
     if let Ok(written) = &written {
-        env.state().wrote_version(&uid, resource_version(written));
+        env.state().wrote_version(uid, resource_version(written));
     }
     if written.is_ok() || again.is_none() {
-        env.state().told_of_refusal(&uid, now);
+        env.state().told_of_refusal(uid, now);
         env.cluster()
             .publish(object, &Event::warning(reason.as_str(), message))
             .await;

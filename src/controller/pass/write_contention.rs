@@ -5,7 +5,7 @@ use kube::core::object::HasStatus;
 use kube::{Resource, ResourceExt};
 
 use super::{Next, Pass};
-use crate::api::Condition;
+use crate::api::{Condition, Uid};
 use crate::cluster::{Cluster, Event, resource_version};
 use crate::controller::environment::{Environment, Kind};
 use crate::controller::object::{Status, uid};
@@ -29,7 +29,7 @@ pub async fn postpone<K: Kind, E: Environment>(
     let is_noticed = |condition: &Condition| condition.type_ == Reason::Overwritten.as_str();
     let mut status = object.status().cloned().unwrap_or_default();
     if let (Some((message, _)), false) = (
-        env.state().reported_contention(&uid, now),
+        env.state().reported_contention(uid, now),
         status.conditions().iter().any(is_noticed),
     ) {
         let generation = object.meta().generation.unwrap_or_default();
@@ -41,7 +41,7 @@ pub async fn postpone<K: Kind, E: Environment>(
             now,
         );
         let written = env.cluster().apply_status(object, &status).await?;
-        env.state().wrote_version(&uid, resource_version(&written));
+        env.state().wrote_version(uid, resource_version(&written));
     }
     Ok(Some(Pass::only(Next::On(Wake::At(until)))))
 }
@@ -56,11 +56,11 @@ pub async fn waits_until<K: Kind, E: Environment>(
     repair: &Repair,
 ) -> Result<Option<Timestamp>, kube::Error> {
     let (uid, now) = (uid(object), env.now());
-    let until = env.state().repair_waits_until(&uid, repair, now);
-    if until.is_some() && env.state().reported_contention(&uid, now).is_none() {
+    let until = env.state().repair_waits_until(uid, repair, now);
+    if until.is_some() && env.state().reported_contention(uid, now).is_none() {
         let by = last_other_manager::<K, E>(env, object, &repair.what, now).await?;
         let message = write_contention::message(&repair.what, by.as_deref());
-        env.state().contention_reported(&uid, message.clone());
+        env.state().contention_reported(uid, message.clone());
         env.cluster()
             .publish(
                 object,
@@ -107,7 +107,7 @@ async fn last_other_manager<K: Kind, E: Environment>(
 /// again.
 pub fn with_notice<E: Environment>(
     env: &E,
-    uid: &str,
+    uid: &Uid,
     report: Report,
     wake: Wake,
 ) -> (Report, Wake) {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
-use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
-use crate::api::{Compute, ObjectMeta, ReadReplicaSet};
+use crate::api::{Compute, Known, ObjectMeta, ReadReplicaSet};
 use crate::cluster::{Cluster, Event, Owner, merge_patch, resource_version};
 use crate::controller::connection;
 use crate::controller::environment::{Environment, StepError};
@@ -30,7 +30,7 @@ const CONFIRMED_FOR: Duration = Duration::from_secs(60);
 
 pub(super) async fn perform<E: Environment>(
     env: &E,
-    object: &ReadReplicaSet,
+    object: &Known<ReadReplicaSet>,
     step: &SetStep,
 ) -> Result<(), StepError> {
     let set = Set { env, object };
@@ -47,7 +47,7 @@ pub(super) async fn perform<E: Environment>(
 
 struct Set<'a, E> {
     env: &'a E,
-    object: &'a ReadReplicaSet,
+    object: &'a Known<ReadReplicaSet>,
 }
 
 impl<E: Environment> Set<'_, E> {
@@ -56,10 +56,10 @@ impl<E: Environment> Set<'_, E> {
         let compute = Compute {
             metadata: ObjectMeta {
                 name: Some(name.to_owned()),
-                namespace: self.object.namespace(),
+                namespace: Some(self.object.namespace().to_owned()),
                 labels: Some(template.metadata.labels.clone()),
                 annotations: Some(template.metadata.annotations.clone()),
-                owner_references: Some(self.object.controller_owner_ref(&()).into_iter().collect()),
+                owner_references: Some(vec![Owner::of(self.object).reference]),
                 ..ObjectMeta::default()
             },
             spec: template.spec.compute().clone(),
@@ -91,7 +91,7 @@ impl<E: Environment> Set<'_, E> {
             .owner_references()
             .iter()
             .cloned()
-            .chain(self.object.controller_owner_ref(&()));
+            .chain([Owner::of(self.object).reference]);
         self.own(&compute, owners.collect()).await?;
         let event = Event::normal(
             "ReplicaAdopted",
@@ -110,7 +110,7 @@ impl<E: Environment> Set<'_, E> {
         let others = compute
             .owner_references()
             .iter()
-            .filter(|owner| owner.uid != mine)
+            .filter(|owner| owner.uid != mine.as_str())
             .cloned();
         self.own(&compute, others.collect()).await?;
         let event = Event::normal(
@@ -124,7 +124,11 @@ impl<E: Environment> Set<'_, E> {
         Ok(())
     }
 
-    async fn own(&self, compute: &Compute, owners: Vec<OwnerReference>) -> Result<(), StepError> {
+    async fn own(
+        &self,
+        compute: &Known<Compute>,
+        owners: Vec<OwnerReference>,
+    ) -> Result<(), StepError> {
         self.patch(
             Action::Adopt,
             compute,
@@ -213,10 +217,10 @@ impl<E: Environment> Set<'_, E> {
         secret: &ConnectionSecret,
         without: &BTreeSet<String>,
     ) -> Result<(), StepError> {
-        let (Some(declared), Some(owner)) = (&self.object.spec.connection, Owner::of(self.object))
-        else {
+        let Some(declared) = &self.object.spec.connection else {
             return Ok(());
         };
+        let owner = Owner::of(self.object);
         let before = self
             .object
             .status
@@ -233,21 +237,20 @@ impl<E: Environment> Set<'_, E> {
     }
 
     /// The Compute, if it is unchanged since the decision.
-    fn find(&self, member: &Member) -> Option<Arc<Compute>> {
-        let namespace = self.object.namespace().unwrap_or_default();
+    fn find(&self, member: &Member) -> Option<Arc<Known<Compute>>> {
+        let namespace = self.object.namespace();
         let found = self
             .env
-            .object(&ObjectRef::<Compute>::new(&member.name).within(&namespace))?;
-        (uid(found.as_ref()) == member.uid && found.resource_version() == member.version)
-            .then_some(found)
+            .object(&ObjectRef::<Known<Compute>>::new(&member.name).within(namespace))?;
+        (*found.uid() == member.uid && found.resource_version() == member.version).then_some(found)
     }
 
     async fn patch(
         &self,
         action: Action,
-        compute: &Compute,
+        compute: &Known<Compute>,
         mut patch: Value,
-    ) -> Result<Compute, StepError> {
+    ) -> Result<Known<Compute>, StepError> {
         patch["metadata"]["resourceVersion"] = json!(compute.resource_version());
         let patched = self.env.cluster().patch(compute, &patch).await;
         let patched = self.done(action, &compute.name_any(), patched)?;
@@ -255,10 +258,10 @@ impl<E: Environment> Set<'_, E> {
         Ok(patched)
     }
 
-    fn wrote(&self, compute: &Compute, done: Done) {
+    fn wrote(&self, compute: &Known<Compute>, done: Done) {
         self.env
             .state()
-            .child_written(&uid(self.object), &uid(compute), done);
+            .child_written(uid(self.object), uid(compute), done);
     }
 
     /// A refusal by the API server is reported; after a conflict the next pass decides again.
@@ -277,7 +280,7 @@ impl<E: Environment> Set<'_, E> {
             }
             Err(error) => Err(StepError::Cluster(error)),
             Ok(value) => {
-                self.env.state().action_succeeded(&uid(self.object), action);
+                self.env.state().action_succeeded(uid(self.object), action);
                 Ok(value)
             }
         }

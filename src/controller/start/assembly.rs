@@ -1,10 +1,9 @@
 //! Assembles the operator: watches, stores, and one controller for each kind and namespace.
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use futures::{FutureExt, Stream, StreamExt};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
@@ -28,7 +27,7 @@ use crate::config::OperatorSettings;
 use crate::controller::environment::{Kind, KindVisitor, Kinds, PassSettings};
 use crate::controller::live::Live;
 use crate::controller::live::census::census;
-use crate::controller::live::stores::{Entry, Stores, Unreadable};
+use crate::controller::live::stores::{Entry, Stores, UnreadableObjects};
 use crate::controller::object::Managed;
 use crate::controller::pass::label_of;
 use crate::controller::registry::AllKinds;
@@ -41,14 +40,12 @@ use crate::telemetry::{Metrics, Readiness};
 /// The item that readiness reports as missing until the stores are filled.
 const CACHES: &str = "the first list of all resources";
 
-type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 /// All tasks of the operator, before they run.
 pub struct Assembly {
     pub env: Arc<Live>,
-    running: Vec<Task>,
+    running: Vec<BoxFuture<'static, ()>>,
     /// They end when every store is filled.
-    filled: Vec<Task>,
+    filled: Vec<BoxFuture<'static, ()>>,
 }
 
 /// The inputs of the environment.
@@ -103,13 +100,13 @@ impl Assembly {
         } = inputs;
         let scopes = scopes(&settings);
         let list_again = watch::Sender::default();
-        let Parts {
+        let PartsOfKinds {
             later,
             stores,
             controllers,
             filled,
             ..
-        } = Parts::of_all_kinds(&client, &settings, &scopes, &list_again);
+        } = PartsOfKinds::of_all_kinds(&client, &settings, &scopes, &list_again);
         let (namespaces, namespaces_writer) = reflector::store();
         let ticks = Ticks::default();
         let (refused, refusals) = unbounded_channel();
@@ -209,10 +206,10 @@ impl Assembly {
     }
 }
 
-type StartController = Box<dyn FnOnce(&Arc<Shared>, &CancellationToken) -> Task>;
+type StartController = Box<dyn FnOnce(&Arc<Shared>, &CancellationToken) -> BoxFuture<'static, ()>>;
 
 /// The parts of all kinds, which are made before the environment.
-struct Parts<'a> {
+struct PartsOfKinds<'a> {
     client: &'a Client,
     scopes: &'a [Option<String>],
     cluster_accounts: bool,
@@ -220,10 +217,10 @@ struct Parts<'a> {
     list_again: &'a watch::Sender<()>,
     stores: Stores,
     controllers: Vec<StartController>,
-    filled: Vec<Task>,
+    filled: Vec<BoxFuture<'static, ()>>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> PartsOfKinds<'a> {
     fn of_all_kinds(
         client: &'a Client,
         settings: &OperatorSettings,
@@ -245,9 +242,9 @@ impl<'a> Parts<'a> {
     }
 }
 
-impl KindVisitor for Parts<'_> {
+impl KindVisitor for PartsOfKinds<'_> {
     fn visit<K: Kind>(&mut self) {
-        let (index, unreadable) = (Arc::default(), Unreadable::default());
+        let (index, unreadable) = (Arc::default(), UnreadableObjects::default());
         let feed = |scope: Option<&str>| {
             let begins = (&self.later, self.list_again.subscribe());
             feed::<K>(self.client, scope, (&index, &unreadable), begins)
@@ -296,7 +293,7 @@ fn controller<K: Kind>(
     woken: UnboundedReceiver<ObjectRef<K::Object>>,
     shared: &Arc<Shared>,
     stop: &CancellationToken,
-) -> Task {
+) -> BoxFuture<'static, ()> {
     // The slots limit the concurrency: with one limit for all, passes that wait would hold up the
     // others.
     let controller = Controller::for_stream(changes, store)
@@ -353,7 +350,7 @@ fn received<T: Send + 'static>(
 }
 
 /// Ends when the store has its first list, or when the writer is gone because the operator stops.
-fn filled<K>(store: &Store<K>) -> Task
+fn filled<K>(store: &Store<K>) -> BoxFuture<'static, ()>
 where
     K: reflector::Lookup<DynamicType = ()> + Clone + Send + Sync + 'static,
 {

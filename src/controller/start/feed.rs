@@ -25,7 +25,7 @@ use crate::controller::environment::{Environment, Kind, Objects, keys};
 use crate::controller::index::Index;
 use crate::controller::live::Live;
 use crate::controller::live::guarded::{Guarded, Invalid};
-use crate::controller::live::stores::{Unreadable, has};
+use crate::controller::live::stores::{UnreadableObjects, has};
 use crate::controller::object::{Managed, Status, uid};
 use crate::decide::kept;
 use crate::decide::released::{has_finalizer, is_released};
@@ -46,7 +46,7 @@ pub struct Feed<K: Managed> {
 pub fn feed<K: Kind>(
     client: &kube::Client,
     namespace: Option<&str>,
-    (index, unreadable): (&Arc<Index<K::Object>>, &Unreadable),
+    (index, unreadable): (&Arc<Index<K::Object>>, &UnreadableObjects),
     (env, list_again): (&Later, Receiver<()>),
 ) -> Feed<K::Object> {
     let (store, writer) = reflector::store();
@@ -110,7 +110,7 @@ struct Reader<K: Kind> {
     store: Store<K::Object>,
     writer: Writer<K::Object>,
     index: Arc<Index<K::Object>>,
-    unreadable: Unreadable,
+    unreadable: UnreadableObjects,
     /// The content of the store before the list in progress. A watch that was interrupted for too
     /// long starts with a list, which does not show what was deleted meanwhile.
     before: Vec<Arc<K::Object>>,
@@ -150,7 +150,7 @@ impl<K: Kind> Reader<K> {
     fn new(
         namespace: Option<&str>,
         writer: Writer<K::Object>,
-        (index, unreadable): (&Arc<Index<K::Object>>, &Unreadable),
+        (index, unreadable): (&Arc<Index<K::Object>>, &UnreadableObjects),
         env: &Later,
     ) -> Self {
         Self {
@@ -208,14 +208,13 @@ impl<K: Kind> Reader<K> {
     fn newer(&self, listed: &K::Object) -> Option<Arc<K::Object>> {
         let known = self.store.get(&ObjectRef::from_obj(listed))?;
         let is_newer = resource_version(known.as_ref()) > resource_version(listed);
-        let record = |object: &K::Object| object.status().and_then(Status::record).cloned();
-        let lacks_record = || record(listed).is_none() && record(known.as_ref()).is_some();
-        (uid(known.as_ref()) == uid(listed) && (is_newer || lacks_record())).then_some(known)
+        let lacks_record = listed.recorded_text().is_none() && known.recorded_text().is_some();
+        (uid(known.as_ref()) == uid(listed) && (is_newer || lacks_record)).then_some(known)
     }
 
     /// The objects that the store lacked in this version before a list.
     fn changed_since(&self, before: &[Arc<K::Object>]) -> Vec<Arc<K::Object>> {
-        let version = |object: &K::Object| (uid(object), resource_version(object));
+        let version = |object: &K::Object| (uid(object).clone(), resource_version(object));
         let before: HashSet<_> = before.iter().map(|object| version(object)).collect();
         let mut now = self.store.state();
         now.retain(|object| !before.contains(&version(object)));
@@ -330,9 +329,9 @@ impl<K: Kind> Reader<K> {
     fn tell(&self, env: &Arc<Live>, news: News<K>) {
         for object in news.newer {
             env.state().went_back(
-                &uid(object.as_ref()),
+                uid(object.as_ref()),
                 resource_version(object.as_ref()),
-                object.status().and_then(Status::record).cloned(),
+                object.recorded_text().map(str::to_owned),
             );
         }
         // kube-runtime asks for a pass over each listed object while the store still has the
@@ -382,7 +381,7 @@ impl<K: Kind> Reader<K> {
                 .is_none()
             {
                 let uid = meta.uid.as_deref().unwrap_or_default();
-                env.state().forget(uid);
+                env.state().forget(&uid.into());
             }
             wake::all_in::<Live>(env.as_ref(), meta.namespace.as_deref());
         }

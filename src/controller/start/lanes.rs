@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use futures::future::RemoteHandle;
+use futures::future::{BoxFuture, RemoteHandle};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, Stream};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -17,11 +17,9 @@ use tokio::time::Instant;
 /// After this time, the remaining passes of the namespace wait for the next turn.
 const TURN: Duration = Duration::from_millis(2);
 
-type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 /// Clones share the same lanes.
 #[derive(Clone, Debug, Default)]
-pub struct Lanes(Arc<Mutex<HashMap<String, UnboundedSender<Task>>>>);
+pub struct Lanes(Arc<Mutex<HashMap<String, UnboundedSender<BoxFuture<'static, ()>>>>>);
 
 impl Lanes {
     /// Runs `pass` in the lane of `namespace`. Dropping the handle cancels the pass. A panic of the
@@ -36,7 +34,7 @@ impl Lanes {
         handle
     }
 
-    fn add(&self, namespace: &str, pass: Task) {
+    fn add(&self, namespace: &str, pass: BoxFuture<'static, ()>) {
         let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let sender = lanes.entry(namespace.to_owned()).or_insert_with(|| {
             let (sender, added) = unbounded_channel();
@@ -62,13 +60,13 @@ thread_local! {
 /// The unfinished passes of one namespace. The task ends when there are none.
 struct Lane {
     passes: FuturesUnordered<InTurns>,
-    added: UnboundedReceiver<Task>,
+    added: UnboundedReceiver<BoxFuture<'static, ()>>,
     lanes: Lanes,
     of: String,
 }
 
 /// A pass that yields when the turn of its namespace is used up.
-struct InTurns(Task);
+struct InTurns(BoxFuture<'static, ()>);
 
 impl Future for InTurns {
     type Output = ();

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
+use crate::api::Uid;
 use crate::cluster::{Cluster, Event, explained, resource_version};
 use crate::controller::environment::{Kind, KindVisitor, Kinds};
 use crate::controller::live::Live;
@@ -27,11 +28,7 @@ const TOLD_FOR: Duration = Duration::from_secs(60);
 
 /// Checks the `doubted` objects in storage, one at a time. Forgets what a rollback of storage has
 /// invalidated.
-pub async fn notice(
-    env: Arc<Live>,
-    mut doubted: UnboundedReceiver<String>,
-    stop: CancellationToken,
-) {
+pub async fn notice(env: Arc<Live>, mut doubted: UnboundedReceiver<Uid>, stop: CancellationToken) {
     let (mut lasting, mut uids) = (Lasting::default(), BTreeSet::new());
     let mut told: Option<Instant> = None;
     while stop.run_until_cancelled(sleep(PATIENCE)).await.is_some() {
@@ -75,7 +72,7 @@ struct Question {
 }
 
 /// The given objects that are still in doubt.
-fn questions(env: &Live, uids: &BTreeSet<String>) -> BTreeMap<String, Question> {
+fn questions(env: &Live, uids: &BTreeSet<Uid>) -> BTreeMap<Uid, Question> {
     let mut found = Doubted {
         env,
         uids,
@@ -89,14 +86,14 @@ fn questions(env: &Live, uids: &BTreeSet<String>) -> BTreeMap<String, Question> 
 
 struct Doubted<'a> {
     env: &'a Live,
-    uids: &'a BTreeSet<String>,
-    questions: BTreeMap<String, Question>,
+    uids: &'a BTreeSet<Uid>,
+    questions: BTreeMap<Uid, Question>,
 }
 
 impl KindVisitor for Doubted<'_> {
     fn visit<K: Kind>(&mut self) {
         for object in self.env.stores.all::<K::Object>() {
-            let uid = uid(object.as_ref());
+            let uid = uid(object.as_ref()).clone();
             let doubt = self
                 .env
                 .state
@@ -117,7 +114,7 @@ impl KindVisitor for Doubted<'_> {
     }
 }
 
-/// Checks the object in storage. Reports a rollback if `news` is set.
+/// Checks the object in storage. Reports a rollback, unless that was done a short time ago.
 async fn ask<K: Kind>(
     env: Arc<Live>,
     object: Arc<K::Object>,

@@ -122,7 +122,7 @@ async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> 
         refused::report_refused_request::<K, Live>(env, object, error).await;
     }
     let pass = result?;
-    env.state.pass_succeeded(&uid(object));
+    env.state.pass_succeeded(uid(object));
     env.is_doubted(object);
     Ok(requeue(pass.next, env.now(), resync(env.random())))
 }
@@ -183,7 +183,7 @@ pub fn error_policy<K: Kind>(
         shared
             .env
             .state
-            .write_conflicted(&uid(object.as_ref()), resource_version(object.as_ref()));
+            .write_conflicted(uid(object.as_ref()), resource_version(object.as_ref()));
         shared.env.is_doubted(object.as_ref());
         return Requeue::requeue(CONFLICT_PAUSE);
     }
@@ -194,7 +194,7 @@ pub fn error_policy<K: Kind>(
     if is_forbidden(&error.0) {
         shared.env.is_refused_in(object.meta().namespace.as_deref());
     }
-    let errors = shared.env.state.pass_failed(&uid(object.as_ref()));
+    let errors = shared.env.state.pass_failed(uid(object.as_ref()));
     warn!(%error, kind = %K::Object::kind(&()), namespace = object.namespace(), name = object.name_any(), "a pass failed");
     let pause = Duration::from_secs(1).saturating_mul(1 << errors.min(6));
     Requeue::requeue(pause.min(LONGEST_PAUSE))

@@ -48,18 +48,18 @@ type Waker = Box<dyn FnOnce() + Send>;
 #[derive(Default)]
 struct Owned {
     /// The objects that have a slot, or were woken to take one.
-    taken: HashMap<String, Taken>,
+    taken: HashMap<String, TakenSlot>,
     /// The waiting objects, each with its place and waker.
-    waiting: HashMap<String, (Place, Waker)>,
-    order: BTreeMap<Place, String>,
+    waiting: HashMap<String, (PlaceInLine, Waker)>,
+    order: BTreeMap<PlaceInLine, String>,
     last: u64,
 }
 
 /// Objects that are not up to date come first, then in order of arrival.
-type Place = (bool, u64);
+type PlaceInLine = (bool, u64);
 
 #[derive(Clone, Copy)]
-struct Taken {
+struct TakenSlot {
     stands: bool,
     has_come: bool,
 }
@@ -93,7 +93,7 @@ impl Owned {
         if self.is_free(each, stands) {
             self.taken.insert(
                 object.to_owned(),
-                Taken {
+                TakenSlot {
                     stands,
                     has_come: true,
                 },
@@ -130,7 +130,7 @@ impl Owned {
             woken.extend(self.cease_to_wait(&object));
             self.taken.insert(
                 object,
-                Taken {
+                TakenSlot {
                     stands,
                     has_come: false,
                 },
@@ -246,7 +246,7 @@ mod tests {
         let spec = json!({
             "accountRef": {"kind": "ClusterAccount", "name": account}, "projectID": "p", "branchID": "br-1", "type": "ReadOnly",
         });
-        let compute = json!({"metadata": {"name": "orders", "namespace": namespace}, "spec": spec});
+        let compute = json!({"metadata": {"name": "orders", "namespace": namespace, "uid": "uid"}, "spec": spec});
         super::owner::<Computes>(&serde_json::from_value(compute).unwrap())
     }
 

@@ -13,7 +13,7 @@ use crate::cluster::{explained, is_unavailable};
 use crate::controller::environment::Environment;
 use crate::controller::live::Live;
 use crate::controller::live::guarded::Invalid;
-use crate::controller::live::stores::Unreadable;
+use crate::controller::live::stores::UnreadableObjects;
 use crate::controller::object::Managed;
 use crate::decide::names::FIELD_MANAGER;
 use crate::decide::{Reason, Report};
@@ -22,7 +22,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
 /// Writes the condition. After a failure it retries as long as the object has the same error.
-pub async fn report<K: Managed>(env: Arc<Live>, unreadable: Unreadable, invalid: Invalid) {
+pub async fn report<K: Managed>(env: Arc<Live>, unreadable: UnreadableObjects, invalid: Invalid) {
     let (namespace, name) = (
         invalid.meta.namespace.as_deref(),
         invalid.meta.name.as_deref(),

@@ -7,7 +7,7 @@ use kube::Resource;
 use kube::ResourceExt;
 use kube::runtime::reflector::ObjectRef;
 
-use crate::api::Compute;
+use crate::api::{Compute, Known};
 use crate::controller::access;
 use crate::controller::environment::{Environment, Kind, KindVisitor, Kinds, account_of, wake_by};
 use crate::controller::index::Key;
@@ -19,10 +19,13 @@ pub fn owner<K: Managed, E: Environment>(env: &E, object: &K) {
         .owner_references()
         .iter()
         .find(|owner| owner.controller == Some(true));
-    match (controller, (object as &dyn Any).downcast_ref::<Compute>()) {
+    match (
+        controller,
+        (object as &dyn Any).downcast_ref::<Known<Compute>>(),
+    ) {
         (Some(owner), _) => {
             let namespace = object.namespace();
-            E::Kinds::each(&mut Owner {
+            E::Kinds::each(&mut OwnerToRequeue {
                 env,
                 kind: (&owner.api_version, &owner.kind),
                 name: &owner.name,
@@ -36,12 +39,12 @@ pub fn owner<K: Managed, E: Environment>(env: &E, object: &K) {
 
 struct Selecting<'a, E> {
     env: &'a E,
-    compute: &'a Compute,
+    compute: &'a Known<Compute>,
 }
 
 impl<E: Environment> KindVisitor for Selecting<'_, E> {
     fn visit<K: Kind>(&mut self) {
-        let namespace = self.compute.namespace().unwrap_or_default();
+        let namespace = self.compute.namespace().to_owned();
         let may_select = self.env.objects_by::<K>(&Key::Selector(namespace));
         for object in may_select
             .iter()
@@ -52,14 +55,14 @@ impl<E: Environment> KindVisitor for Selecting<'_, E> {
     }
 }
 
-struct Owner<'a, E> {
+struct OwnerToRequeue<'a, E> {
     env: &'a E,
     kind: (&'a str, &'a str),
     name: &'a str,
     namespace: Option<String>,
 }
 
-impl<E: Environment> KindVisitor for Owner<'_, E> {
+impl<E: Environment> KindVisitor for OwnerToRequeue<'_, E> {
     fn visit<K: Kind>(&mut self) {
         let (version, kind) = (K::Object::api_version(&()), K::Object::kind(&()));
         let group = |version: &str| version.split('/').next().map(str::to_owned);

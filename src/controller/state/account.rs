@@ -15,11 +15,11 @@ use crate::domain::NameSupport;
 use crate::platform::{PlatformClient, Rate};
 
 /// The connection that all users of an account share.
-pub type SharedConnection<P> = Arc<Connection<P>>;
+pub type SharedConnection<P> = Arc<AccountConnection<P>>;
 
 /// The client of one account, and its inputs.
 #[derive(Clone, Debug)]
-pub struct Connection<P> {
+pub struct AccountConnection<P> {
     /// Unique within this process.
     pub number: u64,
     pub platform: P,
@@ -34,7 +34,7 @@ pub struct Connection<P> {
     pub seen: Vec<String>,
 }
 
-impl<P> Connection<P> {
+impl<P> AccountConnection<P> {
     /// True if the connection was made of exactly these parts.
     pub fn is_made_of(&self, access: &PlatformAccess, credential: &SecretString) -> bool {
         self.access == *access && self.credential.expose_secret() == credential.expose_secret()
@@ -166,7 +166,7 @@ impl<P: Clone> ProcessState<P> {
 
 impl<P: Clone> Contents<P> {
     /// The connection of an account, if it still has this number.
-    fn connection(&mut self, name: &AccountName, number: u64) -> Option<&mut Connection<P>> {
+    fn connection(&mut self, name: &AccountName, number: u64) -> Option<&mut AccountConnection<P>> {
         let known = self.accounts.get_mut(name)?.connection.as_mut()?;
         (known.number == number).then(|| Arc::make_mut(known))
     }

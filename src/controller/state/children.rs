@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::ProcessState;
+use crate::api::Uid;
 
 /// The last write to an owned object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub enum Done {
 }
 
 /// By the UID of the owned object.
-pub type Children = BTreeMap<String, Done>;
+pub type Children = BTreeMap<Uid, Done>;
 
 /// The version of an object in the watch, and whether it is being deleted.
 pub type Seen = (Option<u64>, bool);
@@ -35,19 +36,19 @@ impl Done {
 
 impl<P> ProcessState<P> {
     /// Notes a write to a child.
-    pub fn child_written(&self, uid: &str, child: &str, done: Done) {
+    pub fn child_written(&self, uid: &Uid, child: &Uid, done: Done) {
         self.update(uid, |resource| {
-            resource.children.insert(child.to_owned(), done)
+            resource.children.insert(child.clone(), done)
         });
     }
 
     /// Forgets the write to a child that was created and is gone again.
-    pub fn child_gone(&self, uid: &str, child: &str) {
+    pub fn child_gone(&self, uid: &Uid, child: &Uid) {
         self.update(uid, |resource| resource.children.remove(child));
     }
 
     /// Forgets the writes that the watch shows by now. Returns the others.
-    pub fn children_seen(&self, uid: &str, seen: impl Fn(&str) -> Option<Seen>) -> Children {
+    pub fn children_seen(&self, uid: &Uid, seen: impl Fn(&Uid) -> Option<Seen>) -> Children {
         self.update(uid, |resource| {
             resource
                 .children

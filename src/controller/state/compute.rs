@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{Answer, ProcessState, ResourceState, Wrote};
-use crate::api::LastOperation;
+use crate::api::{LastOperation, Uid};
 use crate::decide::Action;
 use crate::decide::compute::{Holder, ReservedPlace};
 use crate::decide::identity::Evidence;
@@ -49,7 +49,7 @@ impl ResourceState {
 impl<P> ProcessState<P> {
     /// The resource is about to be observed through this connection. With other credentials, what
     /// the old ones could not see or do counts no longer.
-    pub fn looking(&self, uid: &str, connection: u64) -> ResourceState {
+    pub fn looking(&self, uid: &Uid, connection: u64) -> ResourceState {
         self.update(uid, |resource| {
             if resource.connection != Some(connection) {
                 resource.memory.credentials_changed();
@@ -62,12 +62,12 @@ impl<P> ProcessState<P> {
     }
 
     /// From now on only snapshots that begin after `tick` count: a baseline must not be old.
-    pub fn list_wanted(&self, uid: &str, tick: Tick) -> Wrote {
+    pub fn list_wanted(&self, uid: &Uid, tick: Tick) -> Wrote {
         self.update(uid, |resource| resource.wrote.insert(tick.into()).clone())
     }
 
     /// Sets whether a change on the platform is expected soon. Returns whether that is new.
-    pub fn awaiting(&self, uid: &str, awaiting: bool) -> bool {
+    pub fn awaiting(&self, uid: &Uid, awaiting: bool) -> bool {
         self.update(uid, |resource| {
             std::mem::replace(&mut resource.awaiting, awaiting) != awaiting
         })
@@ -75,9 +75,9 @@ impl<P> ProcessState<P> {
 
     /// Reserves a place. Returns whether it was free, already the resource's own, or can be shared.
     /// The place is held while the step runs, and until the status shows the outcome.
-    pub fn reserve(&self, uid: &str, place: ReservedPlace, by: Holder, evidence: Evidence) -> bool {
+    pub fn reserve(&self, uid: &Uid, place: ReservedPlace, by: Holder, evidence: Evidence) -> bool {
         self.with(|contents| {
-            let is_in_the_way = |(other, theirs): (&str, &Reservation)| {
+            let is_in_the_way = |(other, theirs): (&Uid, &Reservation)| {
                 other != uid && !evidence.goes_with(theirs.evidence)
             };
             if contents.resources.reserved(&place).any(is_in_the_way) {
@@ -104,7 +104,7 @@ impl<P> ProcessState<P> {
     }
 
     /// The other holders of a place, and how the results of their creates are recognized.
-    pub fn reserved_by_others(&self, uid: &str, place: &ReservedPlace) -> Vec<(Holder, Evidence)> {
+    pub fn reserved_by_others(&self, uid: &Uid, place: &ReservedPlace) -> Vec<(Holder, Evidence)> {
         self.with(|contents| {
             let others = contents
                 .resources
@@ -117,20 +117,20 @@ impl<P> ProcessState<P> {
     }
 
     /// Keeps the place in the budget that the create waited for. The baseline has to be read again.
-    pub fn keep_place(&self, uid: &str, now: Timestamp, tick: Tick) {
+    pub fn keep_place(&self, uid: &Uid, now: Timestamp, tick: Tick) {
         self.update(uid, |resource| {
             (resource.place, resource.wrote) = (Some(now), Some(tick.into()))
         });
     }
 
     /// Gives the kept place away. Returns since when it was kept.
-    pub fn take_place(&self, uid: &str) -> Option<Timestamp> {
+    pub fn take_place(&self, uid: &Uid) -> Option<Timestamp> {
         self.update(uid, |resource| resource.place.take())
     }
 
     /// The claim is about to be written to this version of the object. Returns whether no earlier
     /// write of it may have succeeded.
-    pub fn recording(&self, uid: &str, version: Option<u64>) -> bool {
+    pub fn recording(&self, uid: &Uid, version: Option<u64>) -> bool {
         self.update(uid, |resource| {
             let Some(reserved) = &mut resource.reserved else {
                 return true;
@@ -140,7 +140,7 @@ impl<P> ProcessState<P> {
     }
 
     /// The claim is not written for now. If an earlier write may have succeeded, the place is kept.
-    pub fn gave_up(&self, uid: &str) {
+    pub fn gave_up(&self, uid: &Uid) {
         self.update(uid, |resource| {
             resource
                 .reserved
@@ -149,11 +149,11 @@ impl<P> ProcessState<P> {
     }
 
     /// The API server has refused to write the claim: nothing was begun, and the place is free.
-    pub fn not_recorded(&self, uid: &str) {
+    pub fn not_recorded(&self, uid: &Uid) {
         self.update(uid, |resource| resource.reserved = None);
     }
 
-    pub fn recorded(&self, uid: &str) {
+    pub fn recorded(&self, uid: &Uid) {
         self.update(uid, |resource| {
             if let Some(reserved) = &mut resource.reserved {
                 reserved.recording = None;
@@ -163,7 +163,7 @@ impl<P> ProcessState<P> {
 
     /// This version of the object shows the outcome, so the place is freed and returned. It is not
     /// freed while the step runs, nor while the claim may be written but is not visible yet.
-    pub fn resolved(&self, uid: &str, version: Option<u64>) -> Option<Reservation> {
+    pub fn resolved(&self, uid: &Uid, version: Option<u64>) -> Option<Reservation> {
         self.with(|contents| {
             let freed = contents.resources.change_known(uid, |resource| {
                 resource
@@ -175,7 +175,7 @@ impl<P> ProcessState<P> {
     }
 
     /// The evidence of the reservation that `resolved` would end.
-    pub fn ending_reservation(&self, uid: &str, version: Option<u64>) -> Option<Evidence> {
+    pub fn ending_reservation(&self, uid: &Uid, version: Option<u64>) -> Option<Evidence> {
         self.with(|contents| {
             let reserved = contents.resources.get(uid)?.reserved.as_ref()?;
             reserved.is_over(version).then_some(reserved.evidence)
@@ -183,12 +183,12 @@ impl<P> ProcessState<P> {
     }
 
     /// A call that changes something on the platform ended at `tick`.
-    pub fn platform_written(&self, uid: &str, tick: Tick) {
+    pub fn platform_written(&self, uid: &Uid, tick: Tick) {
         self.update(uid, |resource| resource.wrote = Some(tick.into()));
     }
 
     /// Records the outcome of a call that changes a compute.
-    pub fn compute_changed(&self, uid: &str, action: Action, failed: Option<&Fault>) {
+    pub fn compute_changed(&self, uid: &Uid, action: Action, failed: Option<&Fault>) {
         self.update(uid, |resource| {
             resource.memory.changing |= failed.is_none_or(Fault::may_have_happened);
             if failed.is_none() {
@@ -199,7 +199,7 @@ impl<P> ProcessState<P> {
 
     /// A create was answered, but the resource is not bound to the compute yet. The create is our
     /// last change.
-    pub fn compute_created(&self, uid: &str, answer: Answer) {
+    pub fn compute_created(&self, uid: &Uid, answer: Answer) {
         self.update(uid, |resource| {
             resource.memory.created = Some(answer.compute.id.clone());
             if let Some(wrote) = &mut resource.wrote {
@@ -209,16 +209,16 @@ impl<P> ProcessState<P> {
     }
 
     /// A snapshot shows the answered create or a later state.
-    pub fn answer_outdated(&self, uid: &str) {
+    pub fn answer_outdated(&self, uid: &Uid) {
         self.update(uid, ResourceState::forget_answer);
     }
 
-    pub fn compute_bound(&self, uid: &str) {
+    pub fn compute_bound(&self, uid: &Uid) {
         self.update(uid, |resource| resource.memory.created = None);
     }
 
     /// Records the platform's answer about one compute.
-    pub fn compute_asked(&self, uid: &str, asked: ExistenceAnswer) {
+    pub fn compute_asked(&self, uid: &Uid, asked: ExistenceAnswer) {
         self.update(uid, |resource| {
             resource.memory.succeeded(Action::Ask);
             resource.memory.asked = Some(asked);
@@ -226,24 +226,24 @@ impl<P> ProcessState<P> {
     }
 
     /// The platform has confirmed the delete.
-    pub fn compute_deleted(&self, uid: &str, id: &str, at: Timestamp) {
+    pub fn compute_deleted(&self, uid: &Uid, id: &str, at: Timestamp) {
         self.update(uid, |resource| {
             resource.memory.deleted = Some((id.to_owned(), at))
         });
     }
 
     /// A change was sent. `parts` are the fields that it corrects.
-    pub fn change_sent(&self, uid: &str, parts: &BTreeMap<String, ComputeChange>, now: Timestamp) {
+    pub fn change_sent(&self, uid: &Uid, parts: &BTreeMap<String, ComputeChange>, now: Timestamp) {
         self.update(uid, |resource| resource.memory.sent(parts, now));
     }
 
     /// Our last change has started these operations.
-    pub fn operations_started(&self, uid: &str, started: &[LastOperation]) {
+    pub fn operations_started(&self, uid: &Uid, started: &[LastOperation]) {
         self.update(uid, |resource| resource.memory.operations_started(started));
     }
 
     /// Records the listed operations of a compute; `None` if the platform does not list any.
-    pub fn operations_asked(&self, uid: &str, listed: Option<&[LastOperation]>, now: Timestamp) {
+    pub fn operations_asked(&self, uid: &Uid, listed: Option<&[LastOperation]>, now: Timestamp) {
         self.update(uid, |resource| match listed {
             Some(listed) => resource.memory.operations_listed(listed, now),
             None => resource.memory.operations_not_listed(),

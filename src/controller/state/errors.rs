@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::ProcessState;
+use crate::api::Uid;
 use crate::decide::memory::{ActionProblem, NO_GENERATION};
 use crate::decide::{Action, later};
 
@@ -17,7 +18,7 @@ impl<P> ProcessState<P> {
     /// next pass records it again.
     pub fn call_not_made(
         &self,
-        uid: &str,
+        uid: &Uid,
         (action, problem): (Action, ActionProblem),
         now: Timestamp,
     ) {
@@ -26,7 +27,7 @@ impl<P> ProcessState<P> {
         });
     }
 
-    pub fn pass_succeeded(&self, uid: &str) {
+    pub fn pass_succeeded(&self, uid: &Uid) {
         self.with(|contents| {
             contents.resources.change_known(uid, |resource| {
                 (resource.errors, resource.conflict) = (0, None)
@@ -35,7 +36,7 @@ impl<P> ProcessState<P> {
     }
 
     /// Counts a pass that ended with an error. Returns how many did in a row.
-    pub fn pass_failed(&self, uid: &str) -> u32 {
+    pub fn pass_failed(&self, uid: &Uid) -> u32 {
         self.update(uid, |resource| {
             resource.errors = resource.errors.saturating_add(1);
             resource.errors
@@ -44,7 +45,7 @@ impl<P> ProcessState<P> {
 
     /// True if enough passes in a row have failed to report that. The current failure is not
     /// counted yet.
-    pub fn is_hindered(&self, uid: &str) -> bool {
+    pub fn is_hindered(&self, uid: &Uid) -> bool {
         self.with(|contents| {
             contents
                 .resources
@@ -55,12 +56,12 @@ impl<P> ProcessState<P> {
 
     /// When a refusal by the API server may be reported again, if one was reported within the last
     /// minute.
-    pub fn tells_again(&self, uid: &str, now: Timestamp) -> Option<Timestamp> {
+    pub fn tells_again(&self, uid: &Uid, now: Timestamp) -> Option<Timestamp> {
         let told = self.with(|contents| contents.resources.get(uid)?.told)?;
         Some(later(told, TOLD_EVERY)).filter(|until| now < *until)
     }
 
-    pub fn told_of_refusal(&self, uid: &str, now: Timestamp) {
+    pub fn told_of_refusal(&self, uid: &Uid, now: Timestamp) {
         self.update(uid, |resource| resource.told = Some(now));
     }
 }

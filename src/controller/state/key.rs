@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use tracing::{error, warn};
 
 use super::ProcessState;
-use crate::api::ProjectKey;
+use crate::api::{ProjectKey, Uid};
 use crate::decide::identity::{KeyIdentity, KeyIntent};
 use crate::decide::key::Probe;
 use crate::platform::Tick;
@@ -58,23 +58,23 @@ impl UnsavedKey {
 }
 
 impl<P> ProcessState<P> {
-    pub fn revocation_not_offered(&self, uid: &str, at: Timestamp) {
+    pub fn revocation_not_offered(&self, uid: &Uid, at: Timestamp) {
         self.update(uid, |resource| resource.key.not_offered = Some(at));
     }
 
     /// Records the result of a request with the key itself, also if it failed.
-    pub fn key_probed(&self, uid: &str, probe: Probe) {
+    pub fn key_probed(&self, uid: &Uid, probe: Probe) {
         self.update(uid, |resource| resource.key.probe = Some(probe));
     }
 
     /// Another key is in use, so the probe of the previous one no longer counts.
-    pub fn probe_outdated(&self, uid: &str) {
+    pub fn probe_outdated(&self, uid: &Uid) {
         self.update(uid, |resource| resource.key.probe = None);
     }
 
     /// The keys have changed, and lists that began before `tick` do not show that. That the
     /// platform offers no list stays known.
-    pub fn keys_outdated(&self, uid: &str, tick: Tick) {
+    pub fn keys_outdated(&self, uid: &Uid, tick: Tick) {
         self.update(uid, |resource| {
             resource.key.probe = None;
             resource.wrote = Some(tick.into());
@@ -82,12 +82,12 @@ impl<P> ProcessState<P> {
     }
 
     /// Keeps a created key until it is in its Secret.
-    pub fn key_created(&self, uid: &str, key: UnsavedKey) {
+    pub fn key_created(&self, uid: &Uid, key: UnsavedKey) {
         self.update(uid, |resource| resource.key.unsaved = Some(Box::new(key)));
     }
 
     /// Records the result of a request with the unsaved key.
-    pub fn unsaved_key_tried(&self, uid: &str, probe: Probe) {
+    pub fn unsaved_key_tried(&self, uid: &Uid, probe: Probe) {
         self.update(uid, |resource| {
             if let Some(unsaved) = &mut resource.key.unsaved {
                 unsaved.trial = Some(probe);
@@ -95,12 +95,12 @@ impl<P> ProcessState<P> {
         });
     }
 
-    pub fn unsaved_key(&self, uid: &str) -> Option<UnsavedKey> {
+    pub fn unsaved_key(&self, uid: &Uid) -> Option<UnsavedKey> {
         self.with(|contents| contents.resources.get(uid)?.key.unsaved.as_deref().cloned())
     }
 
     /// The key is in its Secret, or there is nothing left to save it for.
-    pub fn take_unsaved_key(&self, uid: &str) -> Option<UnsavedKey> {
+    pub fn take_unsaved_key(&self, uid: &Uid) -> Option<UnsavedKey> {
         let taken = self.with(|contents| {
             contents
                 .resources
@@ -110,7 +110,7 @@ impl<P> ProcessState<P> {
     }
 
     /// All keys that are not in their Secrets yet, by the UID of their resource.
-    pub fn unsaved_keys(&self) -> Vec<(String, UnsavedKey)> {
+    pub fn unsaved_keys(&self) -> Vec<(Uid, UnsavedKey)> {
         self.with(|contents| {
             let resources = contents.resources.iter();
             resources

@@ -4,27 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ResourceState;
 use super::compute::Reservation;
+use crate::api::Uid;
 use crate::decide::Reason;
 use crate::decide::compute::ReservedPlace;
 
 /// By UID.
 #[derive(Clone, Debug, Default)]
 pub struct Resources {
-    all: BTreeMap<String, Box<ResourceState>>,
+    all: BTreeMap<Uid, Box<ResourceState>>,
     /// The UIDs of the resources that have reserved a place.
-    reserved: BTreeMap<ReservedPlace, BTreeSet<String>>,
+    reserved: BTreeMap<ReservedPlace, BTreeSet<Uid>>,
     /// How many resources of a kind wait for a reason.
     waiting: BTreeMap<(String, Reason), usize>,
 }
 
 /// The index entries of a resource.
 #[derive(Debug, Default, PartialEq)]
-struct FoundReplica {
+struct IndexEntries {
     place: Option<ReservedPlace>,
     waits: Option<(String, Reason)>,
 }
 
-impl FoundReplica {
+impl IndexEntries {
     fn of(resource: &ResourceState) -> Self {
         let place = resource
             .reserved
@@ -38,7 +39,7 @@ impl FoundReplica {
 }
 
 impl Resources {
-    pub fn get(&self, uid: &str) -> Option<&ResourceState> {
+    pub fn get(&self, uid: &Uid) -> Option<&ResourceState> {
         self.all.get(uid).map(AsRef::as_ref)
     }
 
@@ -46,16 +47,16 @@ impl Resources {
         self.all.is_empty()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&String, &ResourceState)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&Uid, &ResourceState)> {
         self.all
             .iter()
             .map(|(uid, resource)| (uid, resource.as_ref()))
     }
 
     /// The resources that have reserved a place.
-    pub fn reserved(&self, place: &ReservedPlace) -> impl Iterator<Item = (&str, &Reservation)> {
+    pub fn reserved(&self, place: &ReservedPlace) -> impl Iterator<Item = (&Uid, &Reservation)> {
         let uids = self.reserved.get(place).into_iter().flatten();
-        uids.filter_map(|uid| Some((uid.as_str(), self.get(uid)?.reserved.as_ref()?)))
+        uids.filter_map(|uid| Some((uid, self.get(uid)?.reserved.as_ref()?)))
     }
 
     /// How many resources of `kind` wait, by reason. A reason whose last resource stopped waiting
@@ -68,11 +69,11 @@ impl Resources {
     }
 
     /// Changes the memory of a resource, which is created if there is none.
-    pub fn change<T>(&mut self, uid: &str, change: impl FnOnce(&mut ResourceState) -> T) -> T {
-        let resource = self.all.entry(uid.to_owned()).or_default();
-        let before = FoundReplica::of(resource);
+    pub fn change<T>(&mut self, uid: &Uid, change: impl FnOnce(&mut ResourceState) -> T) -> T {
+        let resource = self.all.entry(uid.clone()).or_default();
+        let before = IndexEntries::of(resource);
         let done = change(resource);
-        let after = FoundReplica::of(resource);
+        let after = IndexEntries::of(resource);
         self.refile(uid, before, after);
         done
     }
@@ -80,7 +81,7 @@ impl Resources {
     /// Like `change`, but only if there is a memory of the resource.
     pub fn change_known<T>(
         &mut self,
-        uid: &str,
+        uid: &Uid,
         change: impl FnOnce(&mut ResourceState) -> T,
     ) -> Option<T> {
         self.all.contains_key(uid).then(|| self.change(uid, change))
@@ -92,13 +93,13 @@ impl Resources {
         }
     }
 
-    pub fn remove(&mut self, uid: &str) -> Option<ResourceState> {
+    pub fn remove(&mut self, uid: &Uid) -> Option<ResourceState> {
         let resource = self.all.remove(uid)?;
-        self.refile(uid, FoundReplica::of(&resource), FoundReplica::default());
+        self.refile(uid, IndexEntries::of(&resource), IndexEntries::default());
         Some(*resource)
     }
 
-    fn refile(&mut self, uid: &str, before: FoundReplica, after: FoundReplica) {
+    fn refile(&mut self, uid: &Uid, before: IndexEntries, after: IndexEntries) {
         if before == after {
             return;
         }
@@ -114,10 +115,7 @@ impl Resources {
             *waiting -= 1;
         }
         if let Some(place) = after.place {
-            self.reserved
-                .entry(place)
-                .or_default()
-                .insert(uid.to_owned());
+            self.reserved.entry(place).or_default().insert(uid.clone());
         }
         if let Some(waits) = after.waits {
             *self.waiting.entry(waits).or_default() += 1;
@@ -125,8 +123,8 @@ impl Resources {
     }
 }
 
-impl FromIterator<(String, ResourceState)> for Resources {
-    fn from_iter<I: IntoIterator<Item = (String, ResourceState)>>(resources: I) -> Self {
+impl FromIterator<(Uid, ResourceState)> for Resources {
+    fn from_iter<I: IntoIterator<Item = (Uid, ResourceState)>>(resources: I) -> Self {
         let mut all = Self::default();
         for (uid, resource) in resources {
             all.change(&uid, |known| *known = resource);

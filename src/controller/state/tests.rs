@@ -15,7 +15,7 @@ use crate::decide::put_back::Doubt;
 use crate::domain::NameSupport;
 use crate::leadership::Leadership;
 use crate::platform::{
-    Access, Connect, Endpoint, NoMeter, OverHttp, PlatformClient, Rate, RateLimited,
+    Connect, ConnectOptions, Endpoint, NoMeter, OverHttp, PlatformClient, Rate, RateLimited,
 };
 
 type State = ProcessState<()>;
@@ -32,23 +32,23 @@ fn place(platform: &str, branch: &str) -> ReservedPlace {
     }
 }
 
-fn reserve(state: &State, uid: &str, place: ReservedPlace, evidence: Evidence) -> bool {
+fn reserve(state: &State, uid: &Uid, place: ReservedPlace, evidence: Evidence) -> bool {
     state.reserve(
         uid,
         place,
         Holder {
             namespace: "shop".into(),
-            name: uid.into(),
+            name: uid.to_string(),
         },
         evidence,
     )
 }
 
-fn begin(state: &State, uid: &str) -> bool {
+fn begin(state: &State, uid: &Uid) -> bool {
     reserve(state, uid, place("a", "br-1"), Evidence::ByBaseline)
 }
 
-fn resolved(state: &State, uid: &str) -> bool {
+fn resolved(state: &State, uid: &Uid) -> bool {
     state.resolved(uid, Some(1)).is_some()
 }
 
@@ -56,39 +56,39 @@ fn resolved(state: &State, uid: &str) -> bool {
 fn an_intent_that_may_be_written_keeps_its_turn_until_it_is_seen() {
     let state = State::default();
     let begun = || {
-        let step = state.begin_step("one");
-        assert!(begin(&state, "one"));
-        let first = state.recording("one", Some(7));
+        let step = state.begin_step(&"one".into());
+        assert!(begin(&state, &"one".into()));
+        let first = state.recording(&"one".into(), Some(7));
         drop(step);
         first
     };
     assert!(begun());
     assert!(!begun(), "the one before may be written");
     assert!(
-        state.resolved("one", Some(7)).is_none(),
+        state.resolved(&"one".into(), Some(7)).is_none(),
         "the cache may be behind"
     );
     assert!(
-        state.resolved("one", Some(8)).is_some(),
+        state.resolved(&"one".into(), Some(8)).is_some(),
         "this version shows whether it was written"
     );
     // A step that ends before it writes its own intent says nothing about the previous one.
     assert!(begun());
-    let step = state.begin_step("one");
-    assert!(begin(&state, "one"));
+    let step = state.begin_step(&"one".into());
+    assert!(begin(&state, &"one".into()));
     drop(step);
-    assert!(state.resolved("one", Some(7)).is_none());
-    state.recorded("one");
+    assert!(state.resolved(&"one".into(), Some(7)).is_none());
+    state.recorded(&"one".into());
     assert!(
-        state.resolved("one", Some(7)).is_some(),
+        state.resolved(&"one".into(), Some(7)).is_some(),
         "the API server answered"
     );
 
-    assert!(begin(&state, "one"));
-    assert!(state.recording("one", Some(7)));
-    state.not_recorded("one");
+    assert!(begin(&state, &"one".into()));
+    assert!(state.recording(&"one".into(), Some(7)));
+    state.not_recorded(&"one".into());
     assert!(
-        begin(&state, "two"),
+        begin(&state, &"two".into()),
         "nobody waits for what may never be written"
     );
 }
@@ -96,46 +96,49 @@ fn an_intent_that_may_be_written_keeps_its_turn_until_it_is_seen() {
 #[test]
 fn a_finalizer_that_may_be_there_keeps_its_account_until_it_is_seen() {
     let state = State::default();
-    state.patch_unanswered("one", Some(7));
-    assert!(state.is_busy("one", Some(6)), "the cache may be behind");
-    assert!(state.is_busy("one", Some(7)));
+    state.patch_unanswered(&"one".into(), Some(7));
     assert!(
-        !state.is_busy("one", Some(8)),
+        state.is_busy(&"one".into(), Some(6)),
+        "the cache may be behind"
+    );
+    assert!(state.is_busy(&"one".into(), Some(7)));
+    assert!(
+        !state.is_busy(&"one".into(), Some(8)),
         "this version shows whether it was written"
     );
-    assert!(!state.is_busy("two", Some(7)));
-    state.wrote_version("one", Some(7));
+    assert!(!state.is_busy(&"two".into(), Some(7)));
+    state.wrote_version(&"one".into(), Some(7));
     assert!(
-        state.is_busy("one", Some(7)),
+        state.is_busy(&"one".into(), Some(7)),
         "a write that changes nothing makes no version"
     );
-    state.version_seen("one", Some(8), None);
-    assert_eq!(state.resource("one").unanswered, None);
+    state.version_seen(&"one".into(), Some(8), None);
+    assert_eq!(state.resource(&"one".into()).unanswered, None);
 }
 
 #[test]
 fn nothing_that_rests_on_a_version_outlives_storage_that_is_put_back() {
     let state = State::default();
-    state.wrote_version("one", Some(9));
-    state.patch_unanswered("one", Some(9));
-    state.write_conflicted("one", Some(9));
-    state.child_written("one", "child", Done::Changed(Some(9)));
-    let step = state.begin_step("one");
-    assert!(begin(&state, "one"));
-    assert!(state.recording("one", Some(9)));
+    state.wrote_version(&"one".into(), Some(9));
+    state.patch_unanswered(&"one".into(), Some(9));
+    state.write_conflicted(&"one".into(), Some(9));
+    state.child_written(&"one".into(), &"child".into(), Done::Changed(Some(9)));
+    let step = state.begin_step(&"one".into());
+    assert!(begin(&state, &"one".into()));
+    assert!(state.recording(&"one".into(), Some(9)));
     drop(step);
     state.compute_asked(
-        "one",
+        &"one".into(),
         ExistenceAnswer {
             at: Timestamp::UNIX_EPOCH,
             exists: true,
         },
     );
-    assert!(state.is_outdated("one", Some(3)));
+    assert!(state.is_outdated(&"one".into(), Some(3)));
     state.storage_put_back();
-    assert!(!state.is_outdated("one", Some(3)));
-    assert_eq!(state.doubt("one", Some(3)), None);
-    let known = state.resource("one");
+    assert!(!state.is_outdated(&"one".into(), Some(3)));
+    assert_eq!(state.doubt(&"one".into(), Some(3)), None);
+    let known = state.resource(&"one".into());
     assert_eq!(
         (known.unanswered, known.conflict, known.children.len()),
         (None, None, 0)
@@ -145,89 +148,108 @@ fn nothing_that_rests_on_a_version_outlives_storage_that_is_put_back() {
         "the platform was not put back"
     );
     assert!(
-        state.resolved("one", Some(3)).is_some(),
+        state.resolved(&"one".into(), Some(3)).is_some(),
         "what is listed now shows whether it was written"
     );
-    assert!(!state.is_busy("one", Some(3)));
-    state.wrote_version("one", Some(4));
-    assert!(state.is_outdated("one", Some(3)));
+    assert!(!state.is_busy(&"one".into(), Some(3)));
+    state.wrote_version(&"one".into(), Some(4));
+    assert!(state.is_outdated(&"one".into(), Some(3)));
 }
 
 #[test]
 fn a_cache_that_is_behind_or_that_nothing_can_be_written_onto_is_in_doubt() {
     let state = State::default();
-    assert_eq!(state.doubt("one", Some(3)), None);
-    state.wrote_version("one", Some(4));
-    assert_eq!(state.doubt("one", Some(3)), Some(Doubt::Behind(4)));
-    assert_eq!(state.doubt("one", Some(4)), None);
-    state.write_conflicted("one", Some(4));
-    assert_eq!(state.doubt("one", Some(4)), Some(Doubt::Conflict(4)));
+    assert_eq!(state.doubt(&"one".into(), Some(3)), None);
+    state.wrote_version(&"one".into(), Some(4));
+    assert_eq!(state.doubt(&"one".into(), Some(3)), Some(Doubt::Behind(4)));
+    assert_eq!(state.doubt(&"one".into(), Some(4)), None);
+    state.write_conflicted(&"one".into(), Some(4));
     assert_eq!(
-        state.doubt("one", Some(5)),
+        state.doubt(&"one".into(), Some(4)),
+        Some(Doubt::Conflict(4))
+    );
+    assert_eq!(
+        state.doubt(&"one".into(), Some(5)),
         None,
         "the watch shows another version"
     );
-    state.pass_succeeded("one");
-    assert_eq!(state.doubt("one", Some(4)), None);
+    state.pass_succeeded(&"one".into());
+    assert_eq!(state.doubt(&"one".into(), Some(4)), None);
 }
 
 #[test]
 fn a_record_that_a_list_lacks_is_written_again_once_storage_was_put_back() {
     let state = State::default();
-    let goes_back = |uid: &str| state.went_back(uid, Some(9), Some("bound".to_owned()));
-    goes_back("one");
-    assert!(state.is_outdated("one", Some(3)), "it is not decided on");
-    assert_eq!(state.lost_record("one"), None, "the list may be late");
-    state.version_seen("one", Some(10), Some(&"bound".to_owned()));
+    let goes_back = |uid: &Uid| state.went_back(uid, Some(9), Some("bound".to_owned()));
+    goes_back(&"one".into());
+    assert!(
+        state.is_outdated(&"one".into(), Some(3)),
+        "it is not decided on"
+    );
+    assert_eq!(
+        state.lost_record(&"one".into()),
+        None,
+        "the list may be late"
+    );
+    state.version_seen(&"one".into(), Some(10), Some("bound"));
     state.storage_put_back();
-    assert_eq!(state.lost_record("one"), None, "the list was late");
-    goes_back("one");
-    state.wrote_version("one", Some(10));
+    assert_eq!(state.lost_record(&"one".into()), None, "the list was late");
+    goes_back(&"one".into());
+    state.wrote_version(&"one".into(), Some(10));
     state.storage_put_back();
-    assert_eq!(state.lost_record("one"), None, "there is a newer record");
-    for without in [None, Some("of the backup".to_owned())] {
-        goes_back("two");
-        state.version_seen("two", Some(10), without.as_ref());
+    assert_eq!(
+        state.lost_record(&"one".into()),
+        None,
+        "there is a newer record"
+    );
+    for without in [None, Some("of the backup")] {
+        goes_back(&"two".into());
+        state.version_seen(&"two".into(), Some(10), without);
         assert_eq!(
-            state.lost_record("two").as_deref(),
+            state.lost_record(&"two".into()).as_deref(),
             Some("bound"),
             "an edit made it newer"
         );
-        state.record_restored("two");
+        state.record_restored(&"two".into());
     }
-    goes_back("one");
-    state.version_seen("one", Some(9), None);
+    goes_back(&"one".into());
+    state.version_seen(&"one".into(), Some(9), None);
     state.storage_put_back();
-    assert_eq!(state.lost_record("one").as_deref(), Some("bound"));
-    state.wrote_version("one", Some(4));
+    assert_eq!(state.lost_record(&"one".into()).as_deref(), Some("bound"));
+    state.wrote_version(&"one".into(), Some(4));
     assert_eq!(
-        state.lost_record("one").as_deref(),
+        state.lost_record(&"one".into()).as_deref(),
         Some("bound"),
         "something else was written"
     );
-    state.record_restored("one");
-    assert_eq!(state.lost_record("one"), None);
+    state.record_restored(&"one".into());
+    assert_eq!(state.lost_record(&"one".into()), None);
 }
 
 #[test]
 fn a_branch_has_one_create_at_a_time_until_it_is_resolved() {
     let state = State::default();
-    let step = state.begin_step("one");
-    assert!(begin(&state, "one"));
-    assert!(!begin(&state, "two"));
+    let step = state.begin_step(&"one".into());
+    assert!(begin(&state, &"one".into()));
+    assert!(!begin(&state, &"two".into()));
     assert!(reserve(
         &state,
-        "three",
+        &"three".into(),
         place("a", "br-2"),
         Evidence::ByBaseline
     ));
     assert!(
-        reserve(&state, "four", place("b", "br-1"), Evidence::ByBaseline),
+        reserve(
+            &state,
+            &"four".into(),
+            place("b", "br-1"),
+            Evidence::ByBaseline
+        ),
         "another platform"
     );
-    assert!(!resolved(&state, "one"), "it is running");
+    assert!(!resolved(&state, &"one".into()), "it is running");
     drop(step);
-    assert!(!begin(&state, "two"), "it is not resolved");
+    assert!(!begin(&state, &"two".into()), "it is not resolved");
     let first = (
         Holder {
             namespace: "shop".into(),
@@ -236,57 +258,63 @@ fn a_branch_has_one_create_at_a_time_until_it_is_resolved() {
         Evidence::ByBaseline,
     );
     assert_eq!(
-        state.reserved_by_others("two", &place("a", "br-1")),
+        state.reserved_by_others(&"two".into(), &place("a", "br-1")),
         [first]
     );
-    assert_eq!(state.reserved_by_others("one", &place("a", "br-1")), []);
-    let step = state.begin_step("one");
-    assert!(begin(&state, "one"), "its own turn");
+    assert_eq!(
+        state.reserved_by_others(&"one".into(), &place("a", "br-1")),
+        []
+    );
+    let step = state.begin_step(&"one".into());
+    assert!(begin(&state, &"one".into()), "its own turn");
     drop(step);
-    assert!(resolved(&state, "one"));
-    assert!(!resolved(&state, "one"));
-    assert!(begin(&state, "two"));
+    assert!(resolved(&state, &"one".into()));
+    assert!(!resolved(&state, &"one".into()));
+    assert!(begin(&state, &"two".into()));
 }
 
 #[test]
 fn creates_that_are_told_by_their_marks_share_a_turn() {
     let state = State::default();
-    let begin = |uid: &str, evidence| reserve(&state, uid, place("a", "br-1"), evidence);
-    let step = state.begin_step("one");
-    assert!(begin("one", Evidence::ByMark));
-    assert!(begin("two", Evidence::ByMark));
-    assert!(!begin("three", Evidence::ByBaseline));
+    let begin = |uid: &Uid, evidence| reserve(&state, uid, place("a", "br-1"), evidence);
+    let step = state.begin_step(&"one".into());
+    assert!(begin(&"one".into(), Evidence::ByMark));
+    assert!(begin(&"two".into(), Evidence::ByMark));
+    assert!(!begin(&"three".into(), Evidence::ByBaseline));
     drop(step);
-    assert!(resolved(&state, "one"));
-    state.forget("two");
-    assert!(begin("three", Evidence::ByBaseline));
-    assert!(!begin("one", Evidence::ByMark));
+    assert!(resolved(&state, &"one".into()));
+    state.forget(&"two".into());
+    assert!(begin(&"three".into(), Evidence::ByBaseline));
+    assert!(!begin(&"one".into(), Evidence::ByMark));
 }
 
 #[test]
 fn after_its_finalizer_is_removed_no_older_version_is_decided_on_until_it_is_gone() {
     let state = State::default();
-    let step = state.begin_step("one");
-    assert!(begin(&state, "one"));
-    state.wrote_version("one", Some(8));
-    state.released("one", Some(8));
+    let step = state.begin_step(&"one".into());
+    assert!(begin(&state, &"one".into()));
+    state.wrote_version(&"one".into(), Some(8));
+    state.released(&"one".into(), Some(8));
     drop(step);
     assert!(
-        state.is_outdated("one", Some(8)),
+        state.is_outdated(&"one".into(), Some(8)),
         "the API server answers with the version from before"
     );
     assert!(
-        !state.is_outdated("one", Some(9)),
+        !state.is_outdated(&"one".into(), Some(9)),
         "somebody else's finalizer holds it"
     );
-    assert_eq!(state.reserved_by_others("any", &place("a", "br-1")), []);
-    state.forget("one");
+    assert_eq!(
+        state.reserved_by_others(&"any".into(), &place("a", "br-1")),
+        []
+    );
+    state.forget(&"one".into());
     assert!(state.contents().resources.is_empty());
     // The watch was faster than the answer.
-    let step = state.begin_step("two");
-    state.wrote_version("two", Some(8));
-    state.forget("two");
-    state.released("two", Some(8));
+    let step = state.begin_step(&"two".into());
+    state.wrote_version(&"two".into(), Some(8));
+    state.forget(&"two".into());
+    state.released(&"two".into(), Some(8));
     drop(step);
     assert!(state.contents().resources.is_empty());
 }
@@ -294,18 +322,21 @@ fn after_its_finalizer_is_removed_no_older_version_is_decided_on_until_it_is_gon
 #[test]
 fn a_resource_that_is_deleted_keeps_nobody_waiting() {
     let state = State::default();
-    let step = state.begin_step("one");
-    assert!(begin(&state, "one"));
+    let step = state.begin_step(&"one".into());
+    assert!(begin(&state, &"one".into()));
     drop(step);
-    state.forget("one");
-    assert_eq!(state.reserved_by_others("any", &place("a", "br-1")), []);
+    state.forget(&"one".into());
+    assert_eq!(
+        state.reserved_by_others(&"any".into(), &place("a", "br-1")),
+        []
+    );
     // Deleted while its create waits for its place in the budget.
-    let step = state.begin_step("two");
-    assert!(begin(&state, "two"));
-    state.forget("two");
-    assert!(!begin(&state, "one"), "it is running");
+    let step = state.begin_step(&"two".into());
+    assert!(begin(&state, &"two".into()));
+    state.forget(&"two".into());
+    assert!(!begin(&state, &"one".into()), "it is running");
     drop(step);
-    assert!(begin(&state, "one"));
+    assert!(begin(&state, &"one".into()));
 }
 
 #[test]
@@ -317,17 +348,18 @@ fn what_was_done_to_children_counts_until_the_watch_shows_it() {
         ("c", Done::Deleted),
     ];
     let left = |seen: &[(&str, u64, bool)]| {
-        let find = |child: &str| {
-            let (_, version, deleting) = seen.iter().find(|(uid, ..)| *uid == child)?;
+        let find = |child: &Uid| {
+            let (_, version, deleting) = seen.iter().find(|(uid, ..)| *uid == child.as_str())?;
             Some((Some(*version), *deleting))
         };
         state
-            .children_seen("set", find)
+            .children_seen(&"set".into(), find)
             .into_keys()
+            .map(|child| child.to_string())
             .collect::<Vec<_>>()
     };
     for (child, done) in done {
-        state.child_written("set", child, done);
+        state.child_written(&"set".into(), &child.into(), done);
     }
     assert_eq!(left(&[("b", 7, false), ("c", 9, false)]), ["a", "b", "c"]);
     assert_eq!(
@@ -335,10 +367,14 @@ fn what_was_done_to_children_counts_until_the_watch_shows_it() {
         ["c"]
     );
     assert_eq!(left(&[("c", 10, true)]), [""; 0]);
-    state.child_written("set", "b", Done::Changed(Some(9)));
+    state.child_written(&"set".into(), &"b".into(), Done::Changed(Some(9)));
     assert_eq!(left(&[]), [""; 0], "what the watch showed before is gone");
-    state.child_written("set", "a", Done::Created("reads-0".to_owned()));
-    state.child_gone("set", "a");
+    state.child_written(
+        &"set".into(),
+        &"a".into(),
+        Done::Created("reads-0".to_owned()),
+    );
+    state.child_gone(&"set".into(), &"a".into());
     assert_eq!(left(&[]), [""; 0]);
 }
 
@@ -352,17 +388,17 @@ fn who_waits_is_counted_by_kind_and_reason() {
         ("two", "Compute"),
         ("key", "ProjectKey"),
     ] {
-        state.waits(uid, kind, Some(paused));
+        state.waits(&uid.into(), kind, Some(paused));
     }
     assert_eq!(state.waiting("Compute"), [(paused, 2)].into());
     assert_eq!(state.waiting("ProjectKey"), [(paused, 1)].into());
-    state.waits("two", "Compute", Some(protected));
+    state.waits(&"two".into(), "Compute", Some(protected));
     assert_eq!(
         state.waiting("Compute"),
         [(paused, 1), (protected, 1)].into()
     );
-    state.waits("two", "Compute", None);
-    state.forget("one");
+    state.waits(&"two".into(), "Compute", None);
+    state.forget(&"one".into());
     assert_eq!(
         state.waiting("Compute"),
         [(paused, 0), (protected, 0)].into(),
@@ -386,7 +422,7 @@ fn a_key_in_memory_is_not_in_debug() {
     let state = State::default();
     let secret = SecretString::from("canary-in-memory");
     state.key_created(
-        "uid",
+        &"uid".into(),
         UnsavedKey {
             key,
             intent,
@@ -396,7 +432,10 @@ fn a_key_in_memory_is_not_in_debug() {
             name: "ci".to_owned(),
         },
     );
-    let text = format!("{state:?} {state:#?} {:?}", state.unsaved_key("uid"));
+    let text = format!(
+        "{state:?} {state:#?} {:?}",
+        state.unsaved_key(&"uid".into())
+    );
     assert!(text.contains("shop") && !text.contains("canary"), "{text}");
 }
 
@@ -409,21 +448,26 @@ fn a_request_to_look_again_counts_once() {
             message: "no".into(),
         })
     };
-    state.step_failed("one", (Action::Change, fault()), 3, Timestamp::UNIX_EPOCH);
-    state.revocation_not_offered("one", Timestamp::UNIX_EPOCH);
+    state.step_failed(
+        &"one".into(),
+        (Action::Change, fault()),
+        3,
+        Timestamp::UNIX_EPOCH,
+    );
+    state.revocation_not_offered(&"one".into(), Timestamp::UNIX_EPOCH);
     let waits = || {
         state
-            .resource("one")
+            .resource(&"one".into())
             .memory
             .backoff(Action::Change, 3, Timestamp::UNIX_EPOCH)
             .is_some()
     };
     assert!(waits());
-    assert!(state.reconcile_requested("one", "a"));
-    assert!(!state.reconcile_requested("one", "a"));
-    assert!(state.reconcile_requested("one", "b"));
-    state.invalidate("one", Tick::at(5));
-    let known = state.resource("one");
+    assert!(state.reconcile_requested(&"one".into(), "a"));
+    assert!(!state.reconcile_requested(&"one".into(), "a"));
+    assert!(state.reconcile_requested(&"one".into(), "b"));
+    state.invalidate(&"one".into(), Tick::at(5));
+    let known = state.resource(&"one".into());
     let tick = Some(Tick::at(5));
     assert_eq!(
         (known.wrote_at(), known.key.anew, known.key.not_offered),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{ProcessState, ResourceState};
+use crate::api::Uid;
 use crate::controller::object::AccountName;
 use crate::decide::later;
 
@@ -14,7 +15,7 @@ impl<P> ProcessState<P> {
     /// namespace and account. A turn that was given is kept until it is taken.
     pub fn turn_to_ask(
         &self,
-        uid: &str,
+        uid: &Uid,
         of: &(AccountName, String),
         spacing: Duration,
         now: Timestamp,
@@ -58,7 +59,7 @@ mod tests {
     #[test]
     fn one_after_the_other_and_each_account_and_namespace_by_itself() {
         let state = ProcessState::<()>::default();
-        let turn = |uid: &str, name: &str, now| {
+        let turn = |uid: &Uid, name: &str, now| {
             let (name, namespace) = name.split_once('/').unwrap_or((name, "shop"));
             state.turn_to_ask(uid, &of(name, namespace), SPACING, at(now))
         };
@@ -78,7 +79,7 @@ mod tests {
             ("one", "prod", 30, 30),
             ("five", "prod", 30, 32),
         ] {
-            assert_eq!(turn(uid, name, now), at(expected), "{uid} at {now}");
+            assert_eq!(turn(&uid.into(), name, now), at(expected), "{uid} at {now}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Tracks which version of an object shows what was written to it.
 
 use super::{ProcessState, ResourceState};
+use crate::api::Uid;
 use crate::decide::put_back::Doubt;
 
 /// The newest record of a resource, after a list has shown an older version, or none.
@@ -13,7 +14,7 @@ pub struct LostRecord {
 
 impl<P> ProcessState<P> {
     /// Our own write produced this version of the object.
-    pub fn wrote_version(&self, uid: &str, version: Option<u64>) {
+    pub fn wrote_version(&self, uid: &Uid, version: Option<u64>) {
         self.update(uid, |resource| {
             resource.version = resource.version.max(version);
             resource
@@ -24,12 +25,12 @@ impl<P> ProcessState<P> {
     }
 
     /// A patch of the finalizers, based on this version, was not answered.
-    pub fn patch_unanswered(&self, uid: &str, version: Option<u64>) {
+    pub fn patch_unanswered(&self, uid: &Uid, version: Option<u64>) {
         self.update(uid, |resource| resource.unanswered = version);
     }
 
     /// This version of the object was seen, with this record in its status.
-    pub fn version_seen(&self, uid: &str, version: Option<u64>, record: Option<&String>) {
+    pub fn version_seen(&self, uid: &Uid, version: Option<u64>, record: Option<&str>) {
         self.patch_answered(uid, version);
         self.with(|contents| {
             contents.resources.change_known(uid, |resource| {
@@ -39,7 +40,7 @@ impl<P> ProcessState<P> {
                 else {
                     return;
                 };
-                if record == Some(&lost.text) {
+                if record == Some(lost.text.as_str()) {
                     resource.lost = None
                 } else {
                     // An edit after the restore made it newer.
@@ -50,7 +51,7 @@ impl<P> ProcessState<P> {
     }
 
     /// A patch of an earlier version is in this one, or was not made.
-    fn patch_answered(&self, uid: &str, version: Option<u64>) {
+    fn patch_answered(&self, uid: &Uid, version: Option<u64>) {
         self.with(|contents| {
             contents.resources.change_known(uid, |resource| {
                 resource
@@ -61,7 +62,7 @@ impl<P> ProcessState<P> {
     }
 
     /// True if our own writes produced a newer version than this one.
-    pub fn is_outdated(&self, uid: &str, version: Option<u64>) -> bool {
+    pub fn is_outdated(&self, uid: &Uid, version: Option<u64>) -> bool {
         self.with(|contents| {
             contents
                 .resources
@@ -71,7 +72,7 @@ impl<P> ProcessState<P> {
     }
 
     /// True if this version may lack the effects of a step in progress or of a recent write.
-    pub fn is_busy(&self, uid: &str, version: Option<u64>) -> bool {
+    pub fn is_busy(&self, uid: &Uid, version: Option<u64>) -> bool {
         let is_busy = |resource: &ResourceState| {
             let unanswered = resource.unanswered.is_some() && version <= resource.unanswered;
             resource.in_step
@@ -84,7 +85,7 @@ impl<P> ProcessState<P> {
 
     /// A list is about to show a version that is older than this one, or without its record. Nothing
     /// is decided on an older version.
-    pub fn went_back(&self, uid: &str, version: Option<u64>, record: Option<String>) {
+    pub fn went_back(&self, uid: &Uid, version: Option<u64>, record: Option<String>) {
         self.update(uid, |resource| {
             resource.version = resource.version.max(version);
             if let Some(text) = record {
@@ -94,12 +95,12 @@ impl<P> ProcessState<P> {
     }
 
     /// A write on this version of the object failed with a conflict.
-    pub fn write_conflicted(&self, uid: &str, version: Option<u64>) {
+    pub fn write_conflicted(&self, uid: &Uid, version: Option<u64>) {
         self.update(uid, |resource| resource.conflict = version);
     }
 
     /// Why this version in the cache may not be the stored one.
-    pub fn doubt(&self, uid: &str, shown: Option<u64>) -> Option<Doubt> {
+    pub fn doubt(&self, uid: &Uid, shown: Option<u64>) -> Option<Doubt> {
         self.with(|contents| {
             let resource = contents.resources.get(uid)?;
             let behind = resource
@@ -127,14 +128,14 @@ impl<P> ProcessState<P> {
     }
 
     /// The newest record of a resource, if storage was rolled back to a status that may lack it.
-    pub fn lost_record(&self, uid: &str) -> Option<String> {
+    pub fn lost_record(&self, uid: &Uid) -> Option<String> {
         self.with(|contents| {
             let lost = contents.resources.get(uid)?.lost.as_deref()?;
             lost.version.is_none().then(|| lost.text.clone())
         })
     }
 
-    pub fn record_restored(&self, uid: &str) {
+    pub fn record_restored(&self, uid: &Uid) {
         self.update(uid, |resource| resource.lost = None);
     }
 }

@@ -5,7 +5,7 @@ mod status;
 
 use super::check::tests::check as checked;
 use super::*;
-use crate::decide::Wake;
+use crate::decide::{AccountView, Limits, Memory, Meta};
 use crate::domain::UnreadableEntry;
 
 pub(super) fn at(second: i64) -> Timestamp {
@@ -62,24 +62,32 @@ fn unauthorized() -> Fault {
 /// An account in use, checked at second 0.
 pub(super) fn in_use() -> AccountObserved {
     AccountObserved {
-        shared: false,
         meta: Meta {
             generation: 1,
             has_finalizer: true,
             ..Meta::default()
         },
-        credential: Credential::Usable,
-        check: check(Verdict::Projects(names(&["a", "b"]))),
-        suspended: None,
-        users: names(&["Compute shop/orders"]),
-        blocking: names(&["Compute shop/orders"]),
-        blocking_deleted: false,
-        projects: ProjectsObserved::default(),
-        keys: None,
-        too_large: None,
-        unreadable: Vec::new(),
-        reported: None,
-        secret: protected(),
+        uid: "uid-1".into(),
+        account: AccountView::NotNeeded,
+        memory: Memory::default(),
+        limits: Limits::default(),
+        cluster: "c1u57e".parse().unwrap(),
+        random: 7,
+        facts: AccountFacts {
+            shared: false,
+            credential: Credential::Usable,
+            check: check(Verdict::Projects(names(&["a", "b"]))),
+            suspended: None,
+            users: names(&["Compute shop/orders"]),
+            blocking: names(&["Compute shop/orders"]),
+            blocking_deleted: false,
+            projects: ProjectsObserved::default(),
+            keys: None,
+            too_large: None,
+            unreadable: Vec::new(),
+            reported: None,
+            secret: protected(),
+        },
     }
 }
 
@@ -214,9 +222,11 @@ fn a_deleted_secret_is_unprotected_unless_its_users_are_deleted_too() {
     let waiting = decide(&alone, at(9));
     assert_eq!((waiting.step, waiting.wake), (None, Wake::At(at(10))));
     assert_eq!(step(&alone, 10), Some(AccountStep::UnprotectSecret));
-    let with = |change: fn(&mut AccountObserved)| AccountObserved {
-        secret: going(false),
-        ..but(change)
+    let with = |change: fn(&mut AccountObserved)| {
+        but(|seen| {
+            change(seen);
+            seen.secret = going(false);
+        })
     };
     for needed in [
         but(|seen| seen.secret = going(true)),
@@ -307,7 +317,7 @@ fn a_401_of_any_call_has_the_key_checked_at_once() {
         but(|seen| (seen.suspended, seen.check) = (in_doubt(), check))
     };
     assert_eq!(
-        step(&suspended(in_use().check), 0),
+        step(&suspended(in_use().facts.check), 0),
         Some(AccountStep::Check)
     );
     // A check without a result is not repeated at once.

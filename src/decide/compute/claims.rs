@@ -7,7 +7,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 
-use crate::api::{Compute, ComputeSpec, ComputeType, ObjectMeta};
+use crate::api::{Compute, ComputeSpec, ComputeType, Known, ObjectMeta};
 use crate::decide::identity::{self, ComputeIdentity, CreateIntent, Evidence, object_key};
 use crate::decide::released::is_released;
 use crate::decide::{WATCHED, later};
@@ -150,7 +150,7 @@ impl fmt::Display for Holder {
 }
 
 /// The subjects of a Compute's claims.
-pub fn claimed(compute: &Compute) -> BTreeSet<ClaimSubject> {
+pub fn claimed(compute: &Known<Compute>) -> BTreeSet<ClaimSubject> {
     if is_released(&compute.metadata) {
         BTreeSet::new()
     } else {
@@ -159,8 +159,8 @@ pub fn claimed(compute: &Compute) -> BTreeSet<ClaimSubject> {
 }
 
 /// The subjects of a Compute: its bound compute, and the branches where it may have created one.
-pub fn subjects(compute: &Compute) -> BTreeSet<ClaimSubject> {
-    let identity = identity::of_compute(compute).unwrap_or_default().identity;
+pub fn subjects(compute: &Known<Compute>) -> BTreeSet<ClaimSubject> {
+    let identity = compute.identity().unwrap_or_default();
     let project = &compute.spec.project_id;
     let mut subjects = BTreeSet::new();
     if let Some(binding) = &identity.binding {

@@ -190,22 +190,18 @@ pub(super) fn create_outcome<'a>(
         .observed
         .memory
         .settles_at(intent.at, case.observed.limits.settle);
-    let too_early = snapshot.at < settled;
-    let hidden = snapshot.hiding(case, intent);
-    match (
-        found.candidates().as_slice(),
-        &case.observed.claims.creating,
-    ) {
-        ([], _) if !too_early => hidden.map_or(CreateResult::NotCreated, CreateResult::Unclear),
-        ([], _) => CreateResult::NotKnownYet(settled),
-        // The list may still lack the compute with the resource's own mark.
-        _ if intent.mark.is_some() && too_early => CreateResult::NotKnownYet(settled),
-        (_, Some(other)) => CreateResult::Behind(&other.by),
-        ([one], None) if found.doubtful.is_empty() && matching(case, intent)(one) => {
-            hidden.map_or(CreateResult::Created(one), CreateResult::Unclear)
-        }
-        (several, None) => CreateResult::Ambiguous(several.to_vec()),
+    let candidates = found.candidates();
+    // The list may still lack the result, or at least the compute with the resource's own mark.
+    if snapshot.at < settled && (candidates.is_empty() || intent.mark.is_some()) {
+        return CreateResult::NotKnownYet(settled);
     }
+    let hidden = snapshot.hiding(case, intent);
+    if candidates.is_empty() {
+        return hidden.map_or(CreateResult::NotCreated, CreateResult::Unclear);
+    }
+    let is_match = matching(case, intent);
+    let is_likely = found.doubtful.is_empty() && candidates.iter().all(|one| is_match(one));
+    CreateResult::among(case, candidates, is_likely, hidden)
 }
 
 /// Creates a compute. The intent shows any later process that the create may have been carried out.

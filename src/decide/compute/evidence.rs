@@ -24,7 +24,27 @@ pub(super) enum CreateResult<'a> {
     Unclear(&'a UnreadableEntry),
 }
 
+impl<'a> CreateResult<'a> {
+    /// The result if marks do not show it. A single candidate is the result if it `is_likely` and
+    /// no unreadable entry may be it.
+    pub fn among(
+        case: &ComputeCase<'a>,
+        candidates: Vec<&'a Compute>,
+        is_likely: bool,
+        hidden: Option<&'a UnreadableEntry>,
+    ) -> Self {
+        if let Some(other) = &case.observed.claims.creating {
+            return Self::Behind(&other.by);
+        }
+        match candidates.as_slice() {
+            [one] if is_likely => hidden.map_or(Self::Created(one), Self::Unclear),
+            _ => Self::Ambiguous(candidates),
+        }
+    }
+}
+
 /// Computes that a create may have created.
+#[derive(Default)]
 pub(super) struct CreateEvidence<'a> {
     /// Computes with its mark: they are certainly its own.
     pub marked: Vec<&'a Compute>,
@@ -40,7 +60,7 @@ pub(super) struct CreateEvidence<'a> {
 impl<'a> CreateEvidence<'a> {
     /// All computes that may be the result if no mark shows it.
     pub fn candidates(&self) -> Vec<&'a Compute> {
-        self.new.iter().chain(&self.doubtful).copied().collect()
+        [&self.new[..], &self.doubtful].concat()
     }
 }
 
@@ -49,46 +69,43 @@ pub(super) fn evidence<'a>(
     intent: &CreateIntent,
     snapshot: &ComputeSnapshot<'a>,
 ) -> CreateEvidence<'a> {
-    // The user's annotation overrides the evidence.
-    let is_excluded = |compute: &Compute| case.observed.not_created.contains(&compute.id);
-    let is_marked = |compute: &&Compute| {
-        intent.mark.is_some() && compute.name == intent.mark && !is_excluded(compute)
-    };
-    let is_theirs = |compute: &Compute| {
-        compute
+    let is_match = matching(case, intent);
+    let names_decide = intent.mark.is_some() && case.observed.name_support == NameSupport::Kept;
+    let mut found = CreateEvidence::default();
+    for compute in snapshot.shown() {
+        // The user's annotation overrides the evidence.
+        if case.observed.not_created.contains(&compute.id) {
+            continue;
+        }
+        if intent.mark.is_some() && compute.name == intent.mark {
+            found.marked.push(compute);
+        }
+        if names_decide || !is_new(case, intent, compute) {
+            continue;
+        }
+        // Compares only times of the platform.
+        match (compute.created_at, intent.newest) {
+            (Some(made), Some(newest)) if made < newest => {
+                if is_match(compute) {
+                    found.doubtful.push(compute);
+                }
+            }
+            _ => found.new.push(compute),
+        }
+    }
+    found
+}
+
+/// True if the compute is unbound and new on the branch since the create began.
+fn is_new(case: &ComputeCase, intent: &CreateIntent, compute: &Compute) -> bool {
+    let marks = &case.observed.claims.marks;
+    on_branch(compute, &intent.branch, case.role())
+        && !intent.is_in_baseline(&compute.id)
+        && !case.is_taken(&compute.id)
+        && !compute
             .name
             .as_ref()
-            .is_some_and(|name| case.observed.claims.marks.contains_key(name))
-    };
-    let names_decide = intent.mark.is_some() && case.observed.name_support == NameSupport::Kept;
-    // Compares only times of the platform.
-    let is_older = |compute: &&Compute| {
-        compute
-            .created_at
-            .zip(intent.newest)
-            .is_some_and(|(made, newest)| made < newest)
-    };
-    let is_new = |compute: &&Compute| {
-        !names_decide
-            && on_branch(compute, &intent.branch, case.role())
-            && !intent
-                .baseline
-                .as_ref()
-                .is_some_and(|baseline| baseline.contains(&compute.id))
-            && !case.is_taken(&compute.id)
-            && !is_theirs(compute)
-            && !is_excluded(compute)
-    };
-    let (older, new): (Vec<_>, Vec<_>) = snapshot.shown().iter().filter(is_new).partition(is_older);
-    let is_match = matching(case, intent);
-    CreateEvidence {
-        marked: snapshot.shown().iter().filter(is_marked).collect(),
-        new,
-        doubtful: older
-            .into_iter()
-            .filter(|compute| is_match(compute))
-            .collect(),
-    }
+            .is_some_and(|name| marks.contains_key(name))
 }
 
 /// True if this process knows that a create was not carried out. For a create with a mark, a
@@ -107,17 +124,16 @@ pub(super) fn matching<'a>(
     case: &ComputeCase<'a>,
     intent: &'a CreateIntent,
 ) -> impl Fn(&Compute) -> bool {
-    // Intents of earlier versions lack the requested settings. The declared size may have changed
-    // since.
-    let declared = || Settings {
-        min: None,
-        max: None,
-        ..drift::declared(case.spec)
+    let asked = match &intent.asked {
+        Some(asked) => Cow::Borrowed(asked),
+        // Intents of earlier versions lack the requested settings. The declared size may have
+        // changed since.
+        None => Cow::Owned(Settings {
+            min: None,
+            max: None,
+            ..drift::declared(case.spec)
+        }),
     };
-    let asked = intent
-        .asked
-        .as_ref()
-        .map_or_else(|| Cow::Owned(declared()), Cow::Borrowed);
     let is_by_baseline = intent.evidence() == Evidence::ByBaseline;
     move |compute| {
         is_by_baseline

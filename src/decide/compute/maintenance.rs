@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
 use super::ComputeCase;
-use crate::api::{ComputeSpec, Duration as Length, MaintenanceRestart, MaintenanceStatus};
+use crate::api::{ComputeSpec, Duration as Length, MaintenanceStatus};
 use crate::decide::cron::Cron;
 use crate::decide::identity::{Maintained, RestartRecord};
 use crate::decide::{Wake, later};
@@ -28,19 +28,20 @@ struct MaintenancePlan {
 }
 
 impl MaintenancePlan {
-    fn of(restart: &MaintenanceRestart, compute: &str) -> Result<Self, String> {
-        let cron = Cron::parse(&restart.schedule, restart.time_zone.as_deref())?;
-        let length = |declared: &Option<Length>| declared.as_ref().and_then(Length::value);
-        Ok(Self {
-            cron,
-            text: restart
-                .time_zone
-                .iter()
-                .fold(restart.schedule.clone(), |text, zone| {
-                    format!("{text} {zone}")
-                }),
-            jitter: jitter(length(&restart.jitter).unwrap_or_default(), compute),
-            deadline: length(&restart.starting_deadline).unwrap_or(STARTING_DEADLINE),
+    /// `None` if no regular restarts are declared, or their schedule cannot be followed.
+    fn of(spec: &ComputeSpec, compute: &str) -> Option<Self> {
+        let restart = &spec.maintenance.as_ref()?.restart;
+        let text = match &restart.time_zone {
+            Some(zone) => format!("{} {zone}", restart.schedule),
+            None => restart.schedule.clone(),
+        };
+        let jitter_most = restart.jitter.as_ref().and_then(Length::value);
+        let deadline = restart.starting_deadline.as_ref().and_then(Length::value);
+        Some(Self {
+            cron: Cron::examine(&restart.schedule, restart.time_zone.as_deref()).ok()?,
+            text,
+            jitter: jitter(jitter_most.unwrap_or_default(), compute),
+            deadline: deadline.unwrap_or(STARTING_DEADLINE),
         })
     }
 
@@ -91,7 +92,7 @@ pub(super) enum RestartTurn {
 }
 
 pub(super) fn turn(case: &ComputeCase, record: &RestartRecord, compute: &Compute) -> RestartTurn {
-    let Some(Ok(plan)) = plan(case.spec, &compute.id) else {
+    let Some(plan) = MaintenancePlan::of(case.spec, &compute.id) else {
         return RestartTurn::No;
     };
     let (Some(time), Some(known)) = (plan.due(case.now), plan.known(Some(record), case.now)) else {
@@ -117,24 +118,14 @@ pub(super) fn followed(
     record: Option<&RestartRecord>,
     now: Timestamp,
 ) -> Option<Maintained> {
-    let before = || record.and_then(|record| record.maintained.clone());
-    let Some(Ok(plan)) = plan(spec, "") else {
-        return before();
-    };
-    if plan.known(record, now).is_some() {
-        return before();
+    match MaintenancePlan::of(spec, "") {
+        Some(plan) if plan.known(record, now).is_none() => Some(Maintained {
+            time: plan.cron.last(now)?,
+            schedule: plan.text,
+            made: None,
+        }),
+        _ => record?.maintained.clone(),
     }
-    plan.cron.last(now).map(|time| Maintained {
-        schedule: plan.text,
-        time,
-        made: None,
-    })
-}
-
-fn plan(spec: &ComputeSpec, compute: &str) -> Option<Result<MaintenancePlan, String>> {
-    spec.maintenance
-        .as_ref()
-        .map(|maintenance| MaintenancePlan::of(&maintenance.restart, compute))
 }
 
 /// True if the compute has started since the previous time of the schedule. The restart made for
@@ -168,30 +159,22 @@ pub(super) fn wake(case: &ComputeCase, compute: &Compute) -> Wake {
 /// The next restart to announce. A time that will be skipped, because the compute has started since
 /// the previous one, is not announced.
 fn next_restart(case: &ComputeCase, compute: &Compute) -> Option<Timestamp> {
-    let plan = plan(case.spec, &compute.id).and_then(Result::ok)?;
-    let time = plan.next(case.now)?;
+    let plan = MaintenancePlan::of(case.spec, &compute.id)?;
+    let mut time = plan.next(case.now)?;
     let record = case.identity.restart.as_ref();
-    let known = record.zip(plan.known(record, case.now));
-    let is_left_out = known.is_some_and(|(record, known)| {
-        has_started(case, &plan, known, time, last_start(record, compute))
-    });
-    let time = if is_left_out {
-        plan.cron.next(time)?
-    } else {
-        time
-    };
+    if let (Some(record), Some(known)) = (record, plan.known(record, case.now))
+        && has_started(case, &plan, known, time, last_start(record, compute))
+    {
+        time = plan.cron.next(time)?;
+    }
     Some(later(time, plan.jitter))
 }
 
 /// The maintenance part of the status; `None` if no regular restarts are declared.
 pub(super) fn status(case: &ComputeCase, compute: &Compute) -> Option<MaintenanceStatus> {
     case.spec.maintenance.as_ref()?;
-    let missed = match case
-        .identity
-        .restart
-        .as_ref()
-        .map(|record| turn(case, record, compute))
-    {
+    let record = case.identity.restart.as_ref();
+    let missed = match record.map(|record| turn(case, record, compute)) {
         Some(RestartTurn::Missed(time)) => Some(time),
         Some(RestartTurn::No | RestartTurn::Due(_)) | None => None,
     };

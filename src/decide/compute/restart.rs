@@ -4,12 +4,10 @@ use jiff::Timestamp;
 
 use super::maintenance::{self, RestartTurn};
 use super::postponed::postponed;
-use super::restart_evidence::{
-    RestartOutcome, after_in_vain, answered, applying_again, call_again_at, outcome,
-};
+use super::restart_evidence::{RestartOutcome, after_in_vain, answered, call_again_at, outcome};
 use super::{ComputeCase, ComputeDecision, ComputeStep, is_settled};
 use crate::decide::disruption::Permit;
-use crate::decide::drift::{self, Difference};
+use crate::decide::drift;
 use crate::decide::identity::{BeforeRestart, RestartRecord};
 use crate::decide::names::RESTART;
 use crate::decide::{Action, Decision, Health, Reason, Report, Sync};
@@ -21,64 +19,59 @@ pub(super) fn restart(
     compute: &Compute,
     report: &Report,
 ) -> Option<ComputeDecision> {
-    let note = |record, restarted| {
-        Some(Decision::act(
-            ComputeStep::RecordRestart { record, restarted },
-            report.clone(),
-        ))
-    };
     let Some(record) = case.identity.restart.as_ref() else {
         // Without a record, an older version bound the resource: record the tokens, restart
         // nothing.
-        return note(
-            RestartRecord {
-                noted: true,
-                ..case.restart_asked(None)
-            },
-            None,
-        );
+        let record = RestartRecord {
+            noted: true,
+            ..case.restart_asked(None)
+        };
+        return Some(note(record, None, report));
     };
     let is_idle = compute.current_state == ComputeState::Idle && compute.pending_state.is_none();
-    match due(case, record, compute) {
-        RestartDue::No => None,
-        RestartDue::Note(record) => note(*record, None),
-        RestartDue::Made(before) => note(completed(record), told(before, compute)),
-        RestartDue::Open(before, until) => Some(open(before, compute, until, report)),
-        RestartDue::Unclear(before) => Some(Decision::rest(unconfirmed(
-            report,
-            unclear(case, before, compute),
-        ))),
+    Some(match due(case, record, compute) {
+        RestartDue::No => return None,
+        RestartDue::Note(record) => note(*record, None, report),
+        RestartDue::Made(before) => note(completed(record), restarted(before, compute), report),
+        RestartDue::Open(before, until) => open(before, compute, until, report),
+        RestartDue::Unclear(before) => {
+            Decision::rest(unconfirmed(report, unclear(case, before, compute)))
+        }
         // Waking an idle compute would cost the user, and the next connection starts it anyway.
         RestartDue::Yes | RestartDue::Later(_) if is_idle => {
-            note(asked(case, record, compute), None)
+            note(asked(case, record, compute), None, report)
         }
-        RestartDue::Later(until) => Some(Decision::wait(
+        RestartDue::Later(until) => Decision::wait(
             unconfirmed(report, in_vain(standing(record), compute, Some(until))),
             until,
-        )),
+        ),
         RestartDue::Yes
-            if !is_settled(compute) || compute.current_state != ComputeState::Active =>
+            if !is_settled(compute)
+                || compute.current_state != ComputeState::Active
+                || comes_with_change(case, compute) =>
         {
-            Some(Decision::rest(report.clone()))
+            Decision::rest(report.clone())
         }
-        RestartDue::Yes if comes_with_change(case, compute) => Some(Decision::rest(report.clone())),
-        RestartDue::Yes => Some(call(case, record, compute, report)),
-    }
+        RestartDue::Yes => call(case, record, compute, report),
+    })
+}
+
+fn note(record: RestartRecord, restarted: Option<String>, report: &Report) -> ComputeDecision {
+    Decision::act(
+        ComputeStep::RecordRestart { record, restarted },
+        report.clone(),
+    )
 }
 
 /// True if the outcome of a call is still to be recorded. Until then dbplane makes no other change:
 /// its effect would look like a trace of the restart.
 pub(super) fn is_open(case: &ComputeCase, compute: &Compute) -> bool {
-    let record = case
-        .identity
-        .restart
-        .as_ref()
-        .filter(|record| record.calling.is_some());
-    record.is_some_and(|record| {
-        !matches!(
-            due(case, record, compute),
-            RestartDue::No | RestartDue::Yes | RestartDue::Later(_) | RestartDue::Unclear(_)
-        )
+    case.identity.restart.as_ref().is_some_and(|record| {
+        record.calling.is_some()
+            && matches!(
+                due(case, record, compute),
+                RestartDue::Note(_) | RestartDue::Made(_) | RestartDue::Open(..)
+            )
     })
 }
 
@@ -121,15 +114,11 @@ pub(super) fn requested(case: &ComputeCase, compute: &Compute) -> Option<Restart
 /// part of that change. A refused change delays no restart.
 fn comes_with_change(case: &ComputeCase, compute: &Compute) -> bool {
     let memory = &case.observed.memory;
-    let waits = |difference: &Difference| {
-        memory
-            .repeated(&difference.field, &difference.change, case.now)
-            .is_some()
-    };
-    let mut differences = drift::differences(case.spec, compute).into_iter();
     let backoff = memory.backoff(Action::Change, case.generation(), case.now);
     backoff.is_some_and(|backoff| !matches!(backoff.health, Health::Stalled(..)))
-        && differences.any(|difference| difference.disruptive && !waits(&difference))
+        && drift::differences(case.spec, compute)
+            .iter()
+            .any(|it| it.disruptive && memory.repeated(&it.field, &it.change, case.now).is_none())
 }
 
 fn begun(case: &ComputeCase, record: &RestartRecord, compute: &Compute) -> RestartRecord {
@@ -162,7 +151,7 @@ fn completed(record: &RestartRecord) -> RestartRecord {
 
 /// The compute for which an event reports the restart. None if a change restarted it, which has its
 /// own event.
-fn told(before: &BeforeRestart, compute: &Compute) -> Option<String> {
+fn restarted(before: &BeforeRestart, compute: &Compute) -> Option<String> {
     (!before.was_changed(compute)).then(|| compute.id.clone())
 }
 
@@ -211,9 +200,10 @@ fn due<'a>(case: &ComputeCase, record: &'a RestartRecord, compute: &Compute) -> 
                 due => due,
             },
         },
-        RestartOutcome::InVain => applying_again(before).map_or(RestartDue::Yes, |standing| {
-            RestartDue::Note(Box::new(after_in_vain(record, standing)))
-        }),
+        RestartOutcome::InVain => match &before.record {
+            None => RestartDue::Yes,
+            Some(standing) => RestartDue::Note(Box::new(after_in_vain(record, standing))),
+        },
     }
 }
 
@@ -226,13 +216,13 @@ fn wanted<'a>(case: &ComputeCase, record: &RestartRecord, compute: &Compute) -> 
             RestartTurn::Due(_)
         )
     {
-        let again = record
-            .in_vain
-            .as_ref()
-            .map(|calls| call_again_at(calls, case.observed.limits.settle));
-        return again
-            .filter(|again| case.now < *again)
-            .map_or(RestartDue::Yes, RestartDue::Later);
+        if let Some(calls) = &record.in_vain {
+            let again = call_again_at(calls, case.observed.limits.settle);
+            if case.now < again {
+                return RestartDue::Later(again);
+            }
+        }
+        return RestartDue::Yes;
     }
     if asked.maintained != record.maintained || record.in_vain.is_some() {
         return RestartDue::Note(Box::new(RestartRecord {

@@ -13,7 +13,6 @@ use crate::domain::{Compute, ComputeState};
 /// The longest pause between two calls without any trace on the compute.
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
-/// The outcome of the call.
 pub(super) enum RestartOutcome {
     /// The compute has stopped or started since the call.
     Made,
@@ -28,6 +27,7 @@ pub(super) enum RestartOutcome {
 }
 
 /// The trace on the compute since a call.
+#[derive(PartialEq, Eq)]
 enum Trace {
     /// It has stopped, is stopping, or was started.
     Restart,
@@ -44,12 +44,11 @@ pub(super) fn answered(
     record: &RestartRecord,
     before: &BeforeRestart,
 ) -> Option<RestartAnswer> {
-    let own = case
-        .observed
-        .memory
-        .restart_answered
-        .filter(|(at, _)| *at == record.at);
-    before.answered.or(own.map(|(_, answered)| answered))
+    if before.answered.is_some() {
+        return before.answered;
+    }
+    let (at, answered) = case.observed.memory.restart_answered?;
+    (at == record.at).then_some(answered)
 }
 
 pub(super) fn outcome(
@@ -68,20 +67,24 @@ pub(super) fn outcome(
     let until = memory.settles_at(record.at, case.observed.limits.settle);
     let is_over = matches!(case.observed.snapshot, SnapshotState::Taken { at, .. } if at >= until)
         && is_settled(compute);
-    let is_known = compute.unknown_state().is_none();
-    match (trace(before, compute), answered(case, record, before)) {
-        (Trace::Restart, _) => RestartOutcome::Made,
-        // The platform has accepted the call, and the compute has changed since.
-        (Trace::Change, Some(_))
-            if is_settled(compute) && is_known && before.started_at.is_none() =>
-        {
-            RestartOutcome::Made
-        }
-        _ if before.unclear => RestartOutcome::Unclear,
-        _ if !is_over => RestartOutcome::Open(until),
-        (Trace::Nothing, None | Some(RestartAnswer::Plainly)) => RestartOutcome::InVain,
-        (Trace::Change | Trace::Unreadable, _)
-        | (Trace::Nothing, Some(RestartAnswer::ForCompute)) => RestartOutcome::Unclear,
+    let trace = trace(before, compute);
+    let answered = answered(case, record, before);
+    // The platform has accepted the call, and the compute has changed since.
+    let is_accepted_change = trace == Trace::Change
+        && answered.is_some()
+        && is_settled(compute)
+        && compute.unknown_state().is_none()
+        && before.started_at.is_none();
+    if trace == Trace::Restart || is_accepted_change {
+        RestartOutcome::Made
+    } else if before.unclear {
+        RestartOutcome::Unclear
+    } else if !is_over {
+        RestartOutcome::Open(until)
+    } else if trace == Trace::Nothing && answered != Some(RestartAnswer::ForCompute) {
+        RestartOutcome::InVain
+    } else {
+        RestartOutcome::Unclear
     }
 }
 
@@ -92,39 +95,35 @@ fn trace(before: &BeforeRestart, compute: &Compute) -> Trace {
         .into_iter()
         .flatten()
         .any(|state| matches!(state, ComputeState::Idle | ComputeState::Init));
-    match (before.started_at, compute.started_at) {
-        _ if stops => return Trace::Restart,
-        (Some(then), Some(now)) if then == now => return Trace::Nothing,
-        (Some(_), Some(_)) => return Trace::Restart,
-        _ => {}
+    if stops {
+        return Trace::Restart;
+    }
+    if let (Some(then), Some(now)) = (before.started_at, compute.started_at) {
+        return if then == now {
+            Trace::Nothing
+        } else {
+            Trace::Restart
+        };
     }
     if before.was_changed(compute) {
         return Trace::Restart;
     }
-    match before.updated_at.zip(compute.updated_at) {
-        Some((then, now)) if then == now => Trace::Nothing,
-        Some(_) => Trace::Change,
-        None => Trace::Unreadable,
+    match (before.updated_at, compute.updated_at) {
+        (Some(then), Some(now)) if then == now => Trace::Nothing,
+        (Some(_), Some(_)) => Trace::Change,
+        _ => Trace::Unreadable,
     }
 }
 
-/// The record from before the call, which is in force again. Earlier versions did not keep it.
-pub(super) fn applying_again(before: &BeforeRestart) -> Option<RestartRecord> {
-    before.record.as_deref().cloned()
-}
-
-/// The record from before the call, with this call counted as one in vain.
-pub(super) fn after_in_vain(record: &RestartRecord, before: RestartRecord) -> RestartRecord {
-    let calls = before
-        .in_vain
-        .map_or(0, |known| known.calls)
-        .saturating_add(1);
+/// The record from before the call, which is in force again. The call counts as one in vain.
+pub(super) fn after_in_vain(record: &RestartRecord, before: &RestartRecord) -> RestartRecord {
+    let known = before.in_vain.as_ref().map_or(0, |known| known.calls);
     RestartRecord {
         in_vain: Some(InVain {
-            calls,
+            calls: known.saturating_add(1),
             at: record.at,
         }),
-        ..before
+        ..before.clone()
     }
 }
 

@@ -43,18 +43,14 @@ impl<'a> ComputeSnapshot<'a> {
     /// The unreadable entry that may be the result of this create. An entry is excluded if its
     /// identifier is in the baseline, is bound by a resource, or is in the user's annotation.
     pub fn hiding(&self, case: &ComputeCase, intent: &CreateIntent) -> Option<&'a UnreadableEntry> {
-        let was_there = |id: &String| {
-            intent
-                .baseline
-                .as_ref()
-                .is_some_and(|baseline| baseline.contains(id))
-        };
-        let is_other = |id: &String| {
-            was_there(id) || case.is_taken(id) || case.observed.not_created.contains(id)
-        };
-        self.unreadable()
-            .iter()
-            .find(|entry| !entry.id.as_ref().is_some_and(is_other))
+        self.unreadable().iter().find(|entry| match &entry.id {
+            Some(id) => {
+                !intent.is_in_baseline(id)
+                    && !case.is_taken(id)
+                    && !case.observed.not_created.contains(id)
+            }
+            None => true,
+        })
     }
 }
 

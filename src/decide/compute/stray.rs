@@ -124,20 +124,18 @@ impl Strays<'_> {
 }
 
 pub(super) fn strays<'a>(case: &ComputeCase, snapshot: &ComputeSnapshot<'a>) -> Strays<'a> {
-    let besides = |create: &CreateIntent| {
+    let mut strays = strays_of(case, snapshot, |_| true);
+    for create in unmarked(case.identity) {
         let looks = is_recent(create, case.observed.limits.settle, case.now);
-        let found = evidence(case, create, snapshot).candidates().into_iter();
-        let found = found.filter(|compute| looks || case.identity.twins.contains_key(&compute.id));
         let is_match = matching(case, create);
-        found
-            .filter(|compute| is_match(compute))
-            .collect::<Vec<_>>()
-    };
-    let besides = in_order(unmarked(case.identity).flat_map(besides).collect());
-    Strays {
-        besides,
-        ..strays_of(case, snapshot, |_| true)
+        for compute in evidence(case, create, snapshot).candidates() {
+            if is_match(compute) && (looks || case.identity.twins.contains_key(&compute.id)) {
+                strays.besides.push(compute);
+            }
+        }
     }
+    sort(&mut strays.besides);
+    strays
 }
 
 fn strays_of<'a>(
@@ -146,13 +144,10 @@ fn strays_of<'a>(
     wanted: impl Fn(&CreateIntent) -> bool,
 ) -> Strays<'a> {
     let mut strays = Strays::default();
-    let marked = |record: &CreateIntent| {
-        let marked = evidence(case, record, snapshot).marked.into_iter();
-        marked
-            .filter(|compute| !case.is_taken(&compute.id))
-            .collect::<Vec<_>>()
-    };
-    strays.twins = in_order(case.identity.made.iter().flat_map(marked).collect());
+    for create in &case.identity.made {
+        strays.twins.extend(evidence(case, create, snapshot).marked);
+    }
+    strays.twins.retain(|compute| !case.is_taken(&compute.id));
     strays.marked.clone_from(&strays.twins);
     for record in case
         .identity
@@ -161,16 +156,18 @@ fn strays_of<'a>(
         .filter(|record| wanted(record))
     {
         let found = evidence(case, record, snapshot);
-        strays.marked.extend(marked(record));
+        strays.marked.extend(found.marked);
         let is_match = matching(case, record);
         strays
             .likely
             .extend(found.new.into_iter().filter(|compute| is_match(compute)));
         strays.doubtful.extend(found.doubtful);
     }
-    for found in [&mut strays.marked, &mut strays.likely, &mut strays.doubtful] {
-        *found = in_order(std::mem::take(found));
-    }
+    strays.marked.retain(|compute| !case.is_taken(&compute.id));
+    sort(&mut strays.twins);
+    sort(&mut strays.marked);
+    sort(&mut strays.likely);
+    sort(&mut strays.doubtful);
     // A compute that is older by one record may be new by another.
     strays
         .doubtful
@@ -178,10 +175,9 @@ fn strays_of<'a>(
     strays
 }
 
-fn in_order(mut found: Vec<&Compute>) -> Vec<&Compute> {
+fn sort(found: &mut Vec<&Compute>) {
     found.sort_by(|one, other| one.id.cmp(&other.id));
     found.dedup_by(|one, other| one.id == other.id);
-    found
 }
 
 /// The outcome of earlier creates, if a snapshot shows it now.
@@ -193,26 +189,16 @@ pub(super) fn late<'a>(
         return None;
     }
     let strays = strays_of(case, snapshot, |record| is_watched(case, record));
-    let candidates: Vec<_> = strays
-        .likely
-        .iter()
-        .chain(&strays.doubtful)
-        .copied()
-        .collect();
-    let hidden = hidden(case, snapshot, |record| is_watched(case, record));
-    match (
-        strays.marked.first(),
-        candidates.as_slice(),
-        &case.observed.claims.creating,
-    ) {
-        (Some(ours), _, _) => Some(CreateResult::Created(ours)),
-        (None, [], _) => hidden.map(CreateResult::Unclear),
-        (None, _, Some(other)) => Some(CreateResult::Behind(&other.by)),
-        (None, [one], None) if strays.doubtful.is_empty() => {
-            Some(hidden.map_or(CreateResult::Created(one), CreateResult::Unclear))
-        }
-        (None, several, None) => Some(CreateResult::Ambiguous(several.to_vec())),
+    if let Some(ours) = strays.marked.first() {
+        return Some(CreateResult::Created(ours));
     }
+    let hidden = hidden(case, snapshot, |record| is_watched(case, record));
+    let candidates = [&strays.likely[..], &strays.doubtful].concat();
+    if candidates.is_empty() {
+        return hidden.map(CreateResult::Unclear);
+    }
+    let is_likely = strays.doubtful.is_empty();
+    Some(CreateResult::among(case, candidates, is_likely, hidden))
 }
 
 /// The unreadable entry that may be the result of one of these unanswered creates.

@@ -32,7 +32,7 @@ use crate::decide::connection::ConnectionSecret;
 use crate::decide::identity::{Binding, CreateIntent, Evidence, Origin};
 use crate::decide::names;
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{Sync, Wake, later};
+use crate::decide::{AccountView, Limits, Meta, Sync};
 use crate::domain::{
     ComputeChange, ComputeUnits, NewCompute, PoolingMode, PostgresSettings, Settings, Support,
     SuspendAfter,
@@ -152,34 +152,36 @@ impl GivenCompute {
                 ..Meta::default()
             },
             uid: "0a1b2c3d-4e5f".into(),
-            identity: Ok(ComputeIdentity::default()),
-            wish: None,
-            waiting_since: None,
-            restart_annotation: None,
-            not_created: BTreeSet::new(),
             account: AccountView::Usable { organization: None },
-            platform: None,
-            project_gone: false,
-            snapshot: SnapshotState::Taken {
-                at: NOW,
-                computes: Listed::default(),
-            },
-            claims: Claims::default(),
-            secret: SecretView::NotWanted,
-            credentials: CredentialsView::NotWanted,
-            last_seen: None,
-            connection_secret: None,
-            unused_secrets: Vec::new(),
-            name_support: NameSupport::Unseen,
-            returned: Vec::new(),
             memory: Memory::default(),
-            stale_from: None,
             limits: Limits {
                 settle: SETTLE,
                 ..Limits::default()
             },
             cluster: "c1u57e".parse().unwrap(),
             random: 7,
+            facts: ComputeFacts {
+                identity: Ok(ComputeIdentity::default()),
+                wish: None,
+                waiting_since: None,
+                restart_annotation: None,
+                not_created: BTreeSet::new(),
+                platform: None,
+                project_gone: false,
+                snapshot: SnapshotState::Taken {
+                    at: NOW,
+                    computes: Listed::default(),
+                },
+                claims: Claims::default(),
+                secret: SecretView::NotWanted,
+                credentials: CredentialsView::NotWanted,
+                last_seen: None,
+                connection_secret: None,
+                unused_secrets: Vec::new(),
+                name_support: NameSupport::Unseen,
+                returned: Vec::new(),
+                stale_from: None,
+            },
         };
         Self {
             spec: serde_json::from_value(spec).unwrap(),

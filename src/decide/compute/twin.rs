@@ -2,7 +2,6 @@
 //! request. The status names them. dbplane deletes a twin with the resource's own mark once nothing
 //! speaks against it.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -14,7 +13,7 @@ use super::{
     is_settled,
 };
 use crate::api::Management;
-use crate::decide::identity::{Binding, ComputeIdentity, CreateIntent, Evidence, Origin};
+use crate::decide::identity::{Binding, ComputeIdentity, Evidence, Origin};
 use crate::decide::memory::Memory;
 use crate::decide::{
     AccountView, Action, Brake, Decision, Health, Meta, Reason, Report, Sync, WATCHED, Wake, later,
@@ -54,27 +53,30 @@ pub(super) fn recorded(
     if case.spec.management == Management::Observe {
         return None;
     }
-    let known = &case.identity.twins;
-    let named = || strays.twins.iter().chain(&strays.besides);
+    let named: Vec<&Compute> = [&strays.twins[..], &strays.besides].concat();
     let all_marked = case
         .identity
         .made
         .iter()
         .all(|create| create.evidence() == Evidence::ByMark);
-    let is_over = |id: &String| match snapshot.find(id) {
-        Shown::Entry(_) => named().all(|twin| twin.id != *id),
-        Shown::Unclear(_) => false,
-        Shown::Absent => all_marked,
-    };
-    let kept = known
-        .iter()
-        .filter(|(id, _)| !is_over(id))
-        .map(|(id, since)| (id.clone(), *since));
-    let new = named()
-        .filter(|twin| !known.contains_key(&twin.id))
-        .map(|twin| (twin.id.clone(), case.now));
-    let twins: BTreeMap<String, Timestamp> = kept.chain(new).take(MOST).collect();
-    (twins != *known).then_some(ComputeStep::RecordTwins { twins })
+    let mut twins = case.identity.twins.clone();
+    twins.retain(|id, _| match snapshot.find(id) {
+        Shown::Entry(_) => named.iter().any(|twin| twin.id == *id),
+        Shown::Unclear(_) => true,
+        Shown::Absent => !all_marked,
+    });
+    for twin in named {
+        if twins.len() < MOST {
+            twins.entry(twin.id.clone()).or_insert(case.now);
+        }
+    }
+    (twins != case.identity.twins).then_some(ComputeStep::RecordTwins { twins })
+}
+
+/// A twin, and the reason to keep it while the resource exists; `None` if it may be deleted.
+struct KnownTwin<'a> {
+    compute: &'a Compute,
+    kept_because: Option<&'static str>,
 }
 
 /// Deletes a marked twin if that is allowed now. Otherwise reports all twins and other strays.
@@ -85,38 +87,41 @@ pub(super) fn delete_or_report(
     strays: &Strays,
     report: Report,
 ) -> ComputeDecision {
-    let kept = |twin: &Compute| kept_because(case, own, snapshot, twin);
-    let said = advice(case, own, strays, kept);
-    let told = |said: String| beside(report.clone(), said);
-    let is_due = |twin: &&&Compute| kept(twin).is_none() && named_until(case, twin) <= case.now;
-    let due = strays.twins.iter().find(is_due);
+    let twins: Vec<KnownTwin> = strays
+        .twins
+        .iter()
+        .map(|compute| KnownTwin {
+            compute,
+            kept_because: kept_because(case, own, snapshot, compute),
+        })
+        .collect();
+    let said = advice(case, own, strays, &twins);
+    let due = twins
+        .iter()
+        .find(|twin| twin.kept_because.is_none() && named_until(case, twin.compute) <= case.now);
     let twin = match (&case.observed.meta.brake, due) {
-        (Brake::Free, Some(twin)) => twin,
+        (Brake::Free, Some(twin)) => twin.compute,
         (Brake::Slowed(_, until), Some(_)) => {
-            return await_person(case, told(said)).no_later(Wake::At(*until));
+            return await_person(case, beside(report, said)).no_later(Wake::At(*until));
         }
-        _ => return await_person(case, told(said)),
+        _ => return await_person(case, beside(report, said)),
     };
+    if let Some(again) = delete_again(case, &twin.id)
+        && case.now < again
+    {
+        return Decision::wait(beside(report, said), again);
+    }
     let backoff = case
         .observed
         .memory
         .backoff(Action::Delete, case.generation(), case.now);
-    match (delete_again(case, &twin.id), backoff) {
-        (Some(again), _) if case.now < again => Decision::wait(told(said), again),
-        (_, Some(backoff)) => {
-            let failed = Report::of(backoff.health);
-            Decision::wait(
-                told(format!("{said} {}", failed.headline().1)),
-                backoff.until,
-            )
-        }
-        (_, None) => Decision::act(
-            ComputeStep::DeleteTwin {
-                id: twin.id.clone(),
-            },
-            told(said),
-        ),
+    if let Some(backoff) = backoff {
+        let failed = Report::of(backoff.health);
+        let said = format!("{said} {}", failed.headline().1);
+        return Decision::wait(beside(report, said), backoff.until);
     }
+    let id = twin.id.clone();
+    Decision::act(ComputeStep::DeleteTwin { id }, beside(report, said))
 }
 
 /// The report with strays. If something else keeps a usable compute out of sync, that stays the
@@ -206,54 +211,44 @@ fn kept_because(
 /// True if the resource was bound by the answer to the create with this mark. The answer named the
 /// bound compute, so it did not name the twin.
 fn is_answered(case: &ComputeCase, binding: &Binding, twin: &Compute) -> bool {
-    let is_its = |create: &CreateIntent| {
-        create.mark.is_some() && create.mark == twin.name && create.at == binding.at
-    };
-    binding.origin == Origin::Created && case.identity.made.iter().any(is_its)
+    binding.origin == Origin::Created
+        && case.identity.made.iter().any(|create| {
+            create.mark.is_some() && create.mark == twin.name && create.at == binding.at
+        })
 }
 
 /// The message about all twins and other strays.
-fn advice(
-    case: &ComputeCase,
-    own: &Compute,
-    strays: &Strays,
-    kept: impl Fn(&Compute) -> Option<&'static str>,
-) -> String {
-    let ids: Vec<String> = strays.twins.iter().map(|twin| twin.id.clone()).collect();
-    let others: Vec<String> = strays
-        .ids()
-        .into_iter()
-        .filter(|id| !ids.contains(id))
-        .collect();
-    let of_others = (!others.is_empty()).then(|| stray::advice(case, &others));
-    let outlook = strays.twins.iter().map(|twin| match kept(twin) {
-        Some(_) if is_orphaned(case.spec) => format!("dbplane does not delete {}.", twin.id),
-        Some(why) => format!(
-            "dbplane deletes {} with this resource, and not before: {why}.",
-            twin.id
-        ),
-        None => {
-            format!(
-                "dbplane deletes {} after {}, unless it is active until then.",
-                twin.id,
-                named_until(case, twin)
-            )
-        }
-    });
-    let of_twins = (!ids.is_empty()).then(|| {
-        format!(
+fn advice(case: &ComputeCase, own: &Compute, strays: &Strays, twins: &[KnownTwin]) -> String {
+    let ids: Vec<String> = twins.iter().map(|twin| twin.compute.id.clone()).collect();
+    let mut others = strays.ids();
+    others.retain(|id| !ids.contains(id));
+    let mut texts = Vec::new();
+    if !ids.is_empty() {
+        let outlooks: Vec<String> = twins.iter().map(|twin| outlook(case, twin)).collect();
+        texts.push(format!(
             "A create of this resource was carried out more than once. Beside its compute {} it has created {}, which is billed, and which \
              this resource does not use. {} To keep it, import it: create another Compute with spec.computeID. If this resource has not \
              created it: {}",
             own.id,
             ids.join(", "),
-            outlook.collect::<Vec<_>>().join(" "),
+            outlooks.join(" "),
             none_of(case, &ids),
-        )
-    });
-    of_twins
-        .into_iter()
-        .chain(of_others)
-        .collect::<Vec<_>>()
-        .join(" ")
+        ));
+    }
+    if !others.is_empty() {
+        texts.push(stray::advice(case, &others));
+    }
+    texts.join(" ")
+}
+
+fn outlook(case: &ComputeCase, twin: &KnownTwin) -> String {
+    let id = &twin.compute.id;
+    match twin.kept_because {
+        Some(_) if is_orphaned(case.spec) => format!("dbplane does not delete {id}."),
+        Some(why) => format!("dbplane deletes {id} with this resource, and not before: {why}."),
+        None => format!(
+            "dbplane deletes {id} after {}, unless it is active until then.",
+            named_until(case, twin.compute)
+        ),
+    }
 }

@@ -1,8 +1,10 @@
 //! Tests: the record that counts for a resource.
 
+use crate::decide::record_of;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::api::{Compute, ProjectKey};
 use crate::domain::ComputeUnits;
 
 const NAME: &str = "orders";
@@ -55,10 +57,10 @@ fn id(identity: ComputeIdentity) -> Option<String> {
 
 /// The compute of the record, the compute of the wish, and whether the annotation is up to date.
 fn read(annotation: Option<&str>, status: Option<&str>) -> (Option<String>, Option<String>, bool) {
-    let record = of_compute(&compute(annotation, status)).unwrap();
+    let record = record_of(&compute(annotation, status)).unwrap();
     (
         id(record.identity),
-        record.wish.and_then(id),
+        record.wish.and_then(|wish| id(*wish)),
         record.is_annotated,
     )
 }
@@ -116,11 +118,14 @@ fn the_record_of_a_compute_is_read_back() {
     let identity = full_identity();
     let text = written(&identity, &meta);
     assert_eq!(
-        of_compute(&compute(Some(&text), None)).unwrap().wish,
-        Some(identity.clone())
+        record_of(&compute(Some(&text), None))
+            .unwrap()
+            .wish
+            .as_deref(),
+        Some(&identity)
     );
     assert_eq!(
-        of_compute(&compute(None, Some(&text))).unwrap().identity,
+        record_of(&compute(None, Some(&text))).unwrap().identity,
         identity
     );
     assert_eq!(
@@ -172,7 +177,7 @@ fn the_record_of_a_key_is_read_back() {
         "status": {"record": text},
     }))
     .unwrap();
-    assert_eq!(of_key(&key).unwrap().identity, identity);
+    assert_eq!(record_of(&key).unwrap().identity, identity);
 }
 
 #[test]
@@ -205,7 +210,7 @@ fn what_is_recorded_of_a_compute_that_cannot_be_read_comes_with_its_metadata() {
     );
     assert_eq!(
         (unreadable("uid-0").identity, unreadable("uid-0").wish),
-        (ComputeIdentity::default(), Some(bound("ep-1")))
+        (ComputeIdentity::default(), Some(Box::new(bound("ep-1"))))
     );
 }
 
@@ -292,7 +297,7 @@ fn an_invalid_annotation_matters_only_where_the_status_has_no_record() {
             InvalidAnnotation::CopiedFrom("shop/other".to_owned()),
         ),
     ] {
-        assert_eq!(of_compute(&compute(Some(text), None)).unwrap_err(), problem);
+        assert_eq!(record_of(&compute(Some(text), None)).unwrap_err(), problem);
         assert_eq!(
             read(Some(text), Some(&good)),
             (Some("ep-2".to_owned()), None, false)
@@ -304,7 +309,7 @@ fn an_invalid_annotation_matters_only_where_the_status_has_no_record() {
         );
     }
     assert!(matches!(
-        of_compute(&compute(Some("{"), None)),
+        record_of(&compute(Some("{"), None)),
         Err(InvalidAnnotation::Unreadable(_))
     ));
     let other: Value = json!({"uid": UID, "binding": {"id": 7}});
@@ -317,7 +322,7 @@ fn an_invalid_annotation_matters_only_where_the_status_has_no_record() {
         },
     );
     assert!(matches!(
-        of_compute(&compute(Some(&text), None)),
+        record_of(&compute(Some(&text), None)),
         Err(InvalidAnnotation::Unreadable(_))
     ));
 }
@@ -341,7 +346,7 @@ fn what_a_newer_version_recorded_is_not_taken_for_what_it_does_not_say() {
         (Some(older), Some(&text)),
     ] {
         assert_eq!(
-            of_compute(&compute(annotation, status)).unwrap_err(),
+            record_of(&compute(annotation, status)).unwrap_err(),
             InvalidAnnotation::Newer,
             "{annotation:?} {status:?}"
         );
@@ -379,7 +384,7 @@ fn a_record_of_a_hand_over_is_invalid_wherever_it_is() {
             (Some(&text), Some(&texts[2])),
             (Some(&texts[2]), Some(&text)),
         ] {
-            let read = of_compute(&compute(annotation, status));
+            let read = record_of(&compute(annotation, status));
             assert_eq!(
                 read.unwrap_err(),
                 InvalidAnnotation::HandOver,
@@ -390,7 +395,7 @@ fn a_record_of_a_hand_over_is_invalid_wherever_it_is() {
         assert_eq!(unreadable.unwrap_err(), InvalidAnnotation::HandOver);
         let edited = text.replace("ep-2", "ep-9");
         assert_eq!(
-            of_compute(&compute(Some(&edited), None)).unwrap_err(),
+            record_of(&compute(Some(&edited), None)).unwrap_err(),
             InvalidAnnotation::Edited
         );
     }

@@ -26,7 +26,7 @@ use super::*;
 use crate::api::{Duration as Length, RevokePrevious, Rotation};
 use crate::decide::identity::{KeyIntent, KeyRecords, LostBecause, LostKey, RetiredKey};
 use crate::decide::memory::ActionProblem;
-use crate::decide::{Health, Sync, Wake};
+use crate::decide::{AccountView, Health, Limits, Memory, Meta, Sync, Wake};
 use crate::domain::Fault;
 
 const UID: &str = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
@@ -156,32 +156,34 @@ impl GivenKey {
                 has_finalizer: true,
                 ..Meta::default()
             },
-            uid: UID.to_owned(),
-            identity: Ok(ProjectKeyIdentity::default()),
-            is_wish: false,
+            uid: UID.into(),
             account: AccountView::Usable {
                 organization: Some("org-1".to_owned()),
             },
-            platform: Some(HERE.to_owned()),
-            project_gone: false,
-            accounts: Vec::new(),
-            secret: KeySecretView::Absent,
-            rival: None,
-            secret_deleting: false,
-            revoked: None,
-            rotate: None,
-            created: at(0),
-            listing: KeyListing::NotRead,
-            listed: KeyListing::NotRead,
-            known: KeyListing::NotRead,
-            not_offered_until: None,
-            probe: Probe::NotAsked(None),
-            unsaved: None,
-            unsaved_probe: Probe::NotAsked(None),
             memory: Memory::default(),
             limits: Limits::default(),
             cluster: "c1u57e".parse().unwrap(),
             random: 7,
+            facts: KeyFacts {
+                identity: Ok(ProjectKeyIdentity::default()),
+                is_wish: false,
+                platform: Some(HERE.to_owned()),
+                project_gone: false,
+                accounts: Vec::new(),
+                secret: KeySecretView::Absent,
+                rival: None,
+                secret_deleting: false,
+                revoked: None,
+                rotate: None,
+                created: at(0),
+                listing: KeyListing::NotRead,
+                listed: KeyListing::NotRead,
+                known: KeyListing::NotRead,
+                not_offered_until: None,
+                probe: Probe::NotAsked(None),
+                unsaved: None,
+                unsaved_probe: Probe::NotAsked(None),
+            },
         };
         Self {
             spec: serde_json::from_value(spec).unwrap(),
@@ -208,18 +210,23 @@ impl GivenKey {
             platform,
             ..records
         };
-        self.observed.identity = self.observed.identity.map(|identity| ProjectKeyIdentity {
-            records,
-            ..identity
-        });
+        self.observed.facts.identity =
+            self.observed
+                .facts
+                .identity
+                .map(|identity| ProjectKeyIdentity {
+                    records,
+                    ..identity
+                });
         self
     }
 
     fn intent(mut self, intent: KeyIntent) -> Self {
         let platform = intent.platform.clone().or_else(|| Some(HERE.to_owned()));
         let intent = Some(KeyIntent { platform, ..intent });
-        self.observed.identity = self
+        self.observed.facts.identity = self
             .observed
+            .facts
             .identity
             .map(|identity| ProjectKeyIdentity { intent, ..identity });
         self

@@ -38,12 +38,12 @@ fn a_doubt_that_lasts_is_settled_and_the_objects_take_turns() {
     let mut next = |doubts: &[(&str, u64)]| {
         let doubts = doubts
             .iter()
-            .map(|(uid, known)| ((*uid).to_owned(), Doubt::Behind(*known)));
+            .map(|(uid, known)| (Uid::from(*uid), Doubt::Behind(*known)));
         lasting
             .next(doubts.collect())
             .map(|(uid, lasted)| (uid, lasted.as_secs()))
     };
-    let is = |uid: &str, lasted: u64| Some((uid.to_owned(), lasted));
+    let is = |uid: &str, lasted: u64| Some((Uid::from(uid), lasted));
     assert_eq!(next(&[("a", 7), ("b", 7)]), None, "they may be late");
     assert_eq!(next(&[("a", 7), ("b", 8), ("c", 1)]), is("a", 5));
     assert_eq!(next(&[("a", 7), ("b", 8), ("c", 1)]), is("b", 5));

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
 use super::{FoundReplica, Member};
-use crate::api::{Compute, ComputeType, Condition, Management, ObjectMeta, ReadReplicaSetSpec};
+use crate::api::{
+    Compute, ComputeType, Condition, Known, Management, ObjectMeta, ReadReplicaSetSpec, Uid,
+};
 use crate::decide::connection::Address;
 use crate::decide::{Reason, kept};
 use crate::domain::ComputeState;
@@ -22,13 +24,13 @@ pub enum Relation {
 }
 
 /// The relation of `compute` to the set with this UID; `None` if there is none.
-pub fn relation(spec: &ReadReplicaSetSpec, uid: &str, compute: &Compute) -> Option<Relation> {
+pub fn relation(spec: &ReadReplicaSetSpec, uid: &Uid, compute: &Compute) -> Option<Relation> {
     let selected = holds(
         compute.metadata.labels.as_ref(),
         &spec.selector.match_labels,
     );
     match controller(&compute.metadata) {
-        Some(owner) if owner.uid == uid => Some(if selected {
+        Some(owner) if owner.uid == uid.as_str() => Some(if selected {
             Relation::Member
         } else {
             Relation::Stranger
@@ -39,8 +41,9 @@ pub fn relation(spec: &ReadReplicaSetSpec, uid: &str, compute: &Compute) -> Opti
 }
 
 /// Returns true if an unreadable Compute with this metadata is a replica of the set with this UID.
-pub fn is_replica_of(uid: &str, meta: &ObjectMeta) -> bool {
-    controller(meta).is_some_and(|owner| owner.uid == uid) && meta.deletion_timestamp.is_none()
+pub fn is_replica_of(uid: &Uid, meta: &ObjectMeta) -> bool {
+    controller(meta).is_some_and(|owner| owner.uid == uid.as_str())
+        && meta.deletion_timestamp.is_none()
 }
 
 fn controller(meta: &ObjectMeta) -> Option<&OwnerReference> {
@@ -82,23 +85,17 @@ fn annotated(wanted: &Texts) -> impl Fn(Option<&Texts>) -> bool {
     }
 }
 
-pub(super) fn named(compute: &Compute) -> Member {
-    let ObjectMeta {
-        name,
-        uid,
-        resource_version,
-        ..
-    } = compute.metadata.clone();
+pub(super) fn named(compute: &Known<Compute>) -> Member {
     Member {
-        name: name.unwrap_or_default(),
-        uid: uid.unwrap_or_default(),
-        version: resource_version,
+        name: compute.metadata.name.clone().unwrap_or_default(),
+        uid: compute.uid().clone(),
+        version: compute.metadata.resource_version.clone(),
     }
 }
 
 /// A Compute of the set, compared with the template.
 pub(super) struct Replica {
-    pub compute: Arc<Compute>,
+    pub compute: Arc<Known<Compute>>,
     /// It is on the branch of the template.
     pub current: bool,
     /// Its spec, labels and annotations match the template.

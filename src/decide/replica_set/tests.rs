@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::Compute;
+use crate::decide::{AccountView, Limits, Memory, Meta};
 
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 const SET: &str = "5e700000-0000";
@@ -43,11 +44,11 @@ fn spec(replicas: u32, more: &Value, of_template: &Value) -> ReadReplicaSetSpec 
 }
 
 /// A ready Compute of the set, with this merged into it.
-fn replica(number: u32, more: &Value) -> Arc<Compute> {
+fn replica(number: u32, more: &Value) -> Arc<Known<Compute>> {
     let condition = |kind: &str| json!({"type": kind, "status": "True", "reason": "x", "message": "", "lastTransitionTime": "2026-11-20T10:00:00Z"});
     let mut compute = json!({
         "metadata": {
-            "name": format!("reads-{number}"), "uid": format!("uid-{number}"), "resourceVersion": "7", "generation": 1,
+            "namespace": "shop", "name": format!("reads-{number}"), "uid": format!("uid-{number}"), "resourceVersion": "7", "generation": 1,
             "labels": {"app": "reads"},
             "ownerReferences": [{"apiVersion": "dbplane.dev/v1alpha1", "kind": "ReadReplicaSet", "name": "reads", "uid": SET, "controller": true}],
         },
@@ -82,7 +83,7 @@ fn merged(mut one: Value, other: Value) -> Value {
 }
 
 /// This number of ready replicas.
-fn ready(count: u32) -> Vec<Arc<Compute>> {
+fn ready(count: u32) -> Vec<Arc<Known<Compute>>> {
     (0..count)
         .map(|number| replica(number, &json!({})))
         .collect()
@@ -152,15 +153,18 @@ fn conditioned(kind: &str, status: &str, reason: &str, message: &str) -> Value {
 }
 
 impl GivenSet {
-    fn new(spec: ReadReplicaSetSpec, computes: impl IntoIterator<Item = Arc<Compute>>) -> Self {
+    fn new(
+        spec: ReadReplicaSetSpec,
+        computes: impl IntoIterator<Item = Arc<Known<Compute>>>,
+    ) -> Self {
         let computes: Vec<_> = computes.into_iter().collect();
         let names = computes
             .iter()
             .filter_map(|compute| compute.metadata.name.clone())
             .collect();
-        let found = |compute: Arc<Compute>| {
+        let found = |compute: Arc<Known<Compute>>| {
             Some(FoundReplica {
-                relation: relation(&spec, SET, &compute)?,
+                relation: relation(&spec, &SET.into(), &compute)?,
                 compute,
             })
         };
@@ -171,20 +175,27 @@ impl GivenSet {
                 generation: 3,
                 ..Meta::default()
             },
-            computes: computes.into_iter().filter_map(found).collect(),
-            settled: true,
-            unreadable: 0,
-            names,
-            secret: SecretView::NotWanted,
-            credentials: CredentialsView::NotWanted,
-            connection_secret: None,
-            unused_secrets: Vec::new(),
+            uid: SET.into(),
+            account: AccountView::NotNeeded,
             memory: Memory::default(),
+            limits: Limits::default(),
+            cluster: "c1u57e".parse().unwrap(),
+            random: 7,
+            facts: SetFacts {
+                computes: computes.into_iter().filter_map(found).collect(),
+                settled: true,
+                unreadable: 0,
+                names,
+                secret: SecretView::NotWanted,
+                credentials: CredentialsView::NotWanted,
+                connection_secret: None,
+                unused_secrets: Vec::new(),
+            },
         };
         Self { spec, observed }
     }
 
-    fn of(replicas: u32, computes: impl IntoIterator<Item = Arc<Compute>>) -> Self {
+    fn of(replicas: u32, computes: impl IntoIterator<Item = Arc<Known<Compute>>>) -> Self {
         Self::new(spec(replicas, &json!({}), &json!({})), computes)
     }
 

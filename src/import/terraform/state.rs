@@ -122,14 +122,10 @@ fn index(key: &Value) -> String {
 /// The attributes with sensitive parts. Each path is a list of steps, and the first step names the
 /// attribute.
 fn sensitive(paths: &Value) -> Vec<String> {
-    let first = |path: &Value| {
-        let step = path.as_array()?.first()?;
-        Some(step.get("value")?.as_str()?.to_owned())
-    };
     paths
         .as_array()
         .into_iter()
         .flatten()
-        .filter_map(first)
+        .filter_map(|path| Some(path[0]["value"].as_str()?.to_owned()))
         .collect()
 }

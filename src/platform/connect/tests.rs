@@ -26,8 +26,8 @@ impl Transport for PagedTransport {
     }
 }
 
-fn access(base_url: &str) -> Access {
-    Access {
+fn access(base_url: &str) -> ConnectOptions {
+    ConnectOptions {
         leadership: Leadership::default(),
         endpoint: Endpoint {
             base_url: base_url.to_owned(),

@@ -61,13 +61,13 @@ impl Addresses {
 
     fn check(&self, address: IpAddr) -> Result<(), RefusedAddress> {
         let address = plain(address);
-        let never = |what| Err(RefusedAddress { what, local: false });
-        match special::kind(address) {
-            AddressKind::Never(what) => never(what),
-            _ if self.api_server.contains(&address) => never("the API server's address"),
-            AddressKind::Local(what) if !self.local => Err(RefusedAddress { what, local: true }),
-            AddressKind::Local(_) | AddressKind::Public => Ok(()),
-        }
+        let (what, local) = match special::kind(address) {
+            AddressKind::Never(what) => (what, false),
+            _ if self.api_server.contains(&address) => ("the API server's address", false),
+            AddressKind::Local(what) if !self.local => (what, true),
+            AddressKind::Local(_) | AddressKind::Public => return Ok(()),
+        };
+        Err(RefusedAddress { what, local })
     }
 }
 
@@ -98,9 +98,6 @@ fn plain(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else {
         return address;
     };
-    let v4 = |high: u16, low: u16| {
-        IpAddr::V4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)))
-    };
     match v6.segments() {
         _ if v6 == Ipv6Addr::UNSPECIFIED || v6 == Ipv6Addr::LOCALHOST => address,
         [0, 0, 0, 0, 0, 0xffff | 0, high, low]
@@ -115,6 +112,10 @@ fn plain(address: IpAddr) -> IpAddr {
         },
         _ => address,
     }
+}
+
+fn v4(high: u16, low: u16) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low)))
 }
 
 #[cfg(test)]

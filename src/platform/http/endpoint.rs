@@ -12,8 +12,8 @@ pub(super) struct Base(Url);
 
 impl Base {
     pub fn new(endpoint: &Endpoint) -> Result<Self, ConnectError> {
-        let not_a_url = |reason: &dyn fmt::Display| ConnectError::NotAUrl(reason.to_string());
-        let mut url = Url::parse(endpoint.base_url.trim()).map_err(|error| not_a_url(&error))?;
+        let mut url = Url::parse(endpoint.base_url.trim())
+            .map_err(|error| ConnectError::NotAUrl(error.to_string()))?;
         match url.scheme() {
             "https" => {}
             "http" if endpoint.reach.insecure => {}
@@ -21,7 +21,7 @@ impl Base {
             _ => return Err(ConnectError::NotHttps),
         }
         if !url.has_host() {
-            return Err(not_a_url(&"no host"));
+            return Err(ConnectError::NotAUrl("no host".to_owned()));
         }
         let named = !url.username().is_empty() || url.password().is_some();
         if named || url.query().is_some() || url.fragment().is_some() {

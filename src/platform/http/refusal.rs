@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::fmt::rfc2822;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::text::{NO_REASON, described, has_form, looks_like_html, tidy, tidy_identifier};
 use crate::domain::{Fault, Form};
@@ -138,19 +138,13 @@ impl ErrorBody {
     }
 
     /// Reads `{message}`, `{error}` and `{error: {message, code}}`.
-    fn from_members(members: &serde_json::Map<String, Value>) -> Self {
-        let text = |members: &serde_json::Map<String, Value>, name| {
-            let text = members.get(name).and_then(Value::as_str)?;
-            (!text.is_empty()).then(|| text.to_owned())
-        };
-        let inner = members.get("error").and_then(Value::as_object);
-        let find = |name| text(members, name).or_else(|| text(inner?, name));
+    fn from_members(members: &Map<String, Value>) -> Self {
         Self {
-            message: find("message")
+            message: member(members, "message")
                 .or_else(|| text(members, "error"))
                 .unwrap_or_default(),
-            code: find("code"),
-            request_id: find("request_id"),
+            code: member(members, "code"),
+            request_id: member(members, "request_id"),
         }
     }
 
@@ -165,20 +159,32 @@ impl ErrorBody {
             NO_REASON.clone_into(&mut message);
         }
         // The body may be anything, so text that looks like a token may be one.
-        let own =
-            |value: Option<&str>| value.map(|value| tidy_identifier(&tidy(value, secret), secret));
-        let request =
-            own(self.request_id.as_deref()).or_else(|| Some(tidy_identifier(request_id?, secret)));
-        let marks = [("code", own(self.code.as_deref())), ("request", request)];
-        let marks = marks.into_iter().filter_map(|(name, value)| {
-            let value = value.filter(|value| !value.is_empty())?;
-            Some(format!("{name} {value}"))
-        });
-        let marks: Vec<_> = marks.collect();
+        let code = self.code.map(|code| tidy(&code, secret));
+        let request = self.request_id.map(|request| tidy(&request, secret));
+        let request = request.as_deref().or(request_id);
+        let mut marks = Vec::new();
+        for (name, value) in [("code", code.as_deref()), ("request", request)] {
+            let value = tidy_identifier(value.unwrap_or_default(), secret);
+            if !value.is_empty() {
+                marks.push(format!("{name} {value}"));
+            }
+        }
         if !marks.is_empty() {
             message.push_str(&format!(" ({})", marks.join(", ")));
         }
         message
+    }
+}
+
+/// The text of a member, here or in the member `error`.
+fn member(members: &Map<String, Value>, name: &str) -> Option<String> {
+    text(members, name).or_else(|| text(members.get("error")?.as_object()?, name))
+}
+
+fn text(members: &Map<String, Value>, name: &str) -> Option<String> {
+    match members.get(name)?.as_str()? {
+        "" => None,
+        text => Some(text.to_owned()),
     }
 }
 

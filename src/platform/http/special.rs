@@ -103,17 +103,14 @@ pub(super) fn kind(address: IpAddr) -> AddressKind {
     match address {
         IpAddr::V4(address) => {
             let bits = address.to_bits();
-            let has = |block: Ipv4Addr, length: u32| (bits ^ block.to_bits()) >> (32 - length) == 0;
             V4.iter()
-                .find(|(block, length, _)| has(*block, *length))
+                .find(|(block, length, _)| (bits ^ block.to_bits()) >> (32 - length) == 0)
                 .map_or(Public, |(.., kind)| *kind)
         }
         IpAddr::V6(address) => {
             let bits = address.to_bits();
-            let has =
-                |block: Ipv6Addr, length: u32| (bits ^ block.to_bits()) >> (128 - length) == 0;
             V6.iter()
-                .find(|(block, length, _)| has(*block, *length))
+                .find(|(block, length, _)| (bits ^ block.to_bits()) >> (128 - length) == 0)
                 .map_or(RESERVED, |(.., kind)| *kind)
         }
     }

@@ -45,16 +45,16 @@ pub fn replace_runs(
     is_of_run: fn(char) -> bool,
     replace: impl Fn(&str) -> String,
 ) -> String {
-    let piece = |piece: &str| {
+    let mut replaced = String::new();
+    for piece in text.split_inclusive(|c| !is_of_run(c)) {
         let end = piece.find(|c| !is_of_run(c)).unwrap_or(piece.len());
         let (run, after) = piece.split_at(end);
-        if run.is_empty() {
-            after.to_owned()
-        } else {
-            replace(run) + after
+        if !run.is_empty() {
+            replaced.push_str(&replace(run));
         }
-    };
-    text.split_inclusive(|c| !is_of_run(c)).map(piece).collect()
+        replaced.push_str(after);
+    }
+    replaced
 }
 
 /// The characters of base64, and those that join the parts of a token.
@@ -64,9 +64,9 @@ fn is_of_token(c: char) -> bool {
 
 /// Words, identifiers and UUIDs have shorter parts between separators, or parts without digits.
 fn is_token(run: &str) -> bool {
-    let has = |part: &str, wanted: fn(&u8) -> bool| part.as_bytes().iter().any(wanted);
     run.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| {
-        let mixed = has(part, u8::is_ascii_digit) && has(part, u8::is_ascii_alphabetic);
+        let mixed = part.contains(|c: char| c.is_ascii_digit())
+            && part.contains(|c: char| c.is_ascii_alphabetic());
         part.len() >= 40 || part.len() >= 16 && mixed
     })
 }

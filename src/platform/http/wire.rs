@@ -112,12 +112,15 @@ fn reason(error: &serde_json::Error) -> String {
         Category::Io | Category::Syntax => format!("not JSON, {place}"),
         Category::Data => {
             let text = error.to_string();
-            let starts = |starts: [&str; 2]| starts.iter().any(|start| text.starts_with(start));
+            if text.starts_with("missing field") || text.starts_with("duplicate field") {
+                return text;
+            }
             match text.rsplit_once(", expected ") {
-                Some((_, expected)) if starts(["invalid ", "unknown "]) => {
+                Some((of, expected))
+                    if of.starts_with("invalid ") || of.starts_with("unknown ") =>
+                {
                     format!("expected {expected}")
                 }
-                _ if starts(["missing field", "duplicate field"]) => text,
                 _ => format!("of another form, {place}"),
             }
         }

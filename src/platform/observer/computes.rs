@@ -11,16 +11,16 @@ use crate::platform::Admitted;
 
 /// The list of a project's computes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Computes;
+pub struct ProjectComputes;
 
 /// The computes of one project as one list call showed them.
-pub type Snapshot = Reading<Computes>;
+pub type Snapshot = Reading<ProjectComputes>;
 
 /// The latest known state of a project's computes.
-pub type LatestSnapshot = Latest<Computes>;
+pub type LatestSnapshot = Latest<ProjectComputes>;
 
 /// The changes that enqueue a Compute.
-pub type ComputeInterest = Interest<Computes>;
+pub type ComputeInterest = Interest<ProjectComputes>;
 
 /// The computes that concern a subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct ChangedComputes {
     names: HashSet<String>,
 }
 
-impl Listing for Computes {
+impl Listing for ProjectComputes {
     type Item = Compute;
     /// The positions of computes with a name, ordered by name.
     type Index = Vec<usize>;
@@ -73,34 +73,22 @@ impl Listing for Computes {
             Some(&compute.project_id),
             Some(&compute.branch_id),
             compute.region.as_ref(),
-        ];
-        let more = [
             compute.host.as_ref(),
             compute.pooled_host.as_ref(),
             compute.name.as_ref(),
         ];
-        let states = [Some(&compute.current_state), compute.pending_state.as_ref()]
-            .into_iter()
-            .flatten();
-        let other = states.map(|state| {
-            if let ComputeState::Other(word) = state {
-                text_weight(Some(word))
-            } else {
-                0
+        let mut weight = size_of::<Compute>() + size_of::<usize>();
+        weight += texts.into_iter().map(text_weight).sum::<usize>();
+        for state in [Some(&compute.current_state), compute.pending_state.as_ref()] {
+            if let Some(ComputeState::Other(word)) = state {
+                weight += text_weight(Some(word));
             }
-        });
-        // The size of a map entry, including its share of the nodes.
-        let setting = |(name, value): (&String, &String)| 96 + name.capacity() + value.capacity();
-        let settings = compute.settings.postgres.0.iter().map(setting);
-        let fixed = size_of::<Compute>() + size_of::<usize>();
-        fixed
-            + texts
-                .into_iter()
-                .chain(more)
-                .map(text_weight)
-                .chain(other)
-                .chain(settings)
-                .sum::<usize>()
+        }
+        for (name, value) in &compute.settings.postgres.0 {
+            // The size of a map entry, including its share of the nodes.
+            weight += 96 + name.capacity() + value.capacity();
+        }
+        weight
     }
 
     /// Two times change although nothing has happened. The platform's own maintenance touches
@@ -108,10 +96,7 @@ impl Listing for Computes {
     /// changes count. `last_active` of an inactive compute counts too, because it shows that the
     /// activity has ended.
     fn is_significant(before: &Compute, after: &Compute) -> bool {
-        if before == after {
-            return false;
-        }
-        without_activity(before) != without_activity(after)
+        before != after && without_activity(before) != without_activity(after)
     }
 
     fn record(changed: &mut ChangedComputes, compute: &Compute) {
@@ -148,14 +133,13 @@ impl Snapshot {
 
     /// The computes with this name.
     pub fn named(&self, name: &str) -> impl Iterator<Item = &Compute> {
-        let named = |position: &usize| self.items[*position].name.as_deref();
         let first = self
             .index
-            .partition_point(|position| named(position) < Some(name));
+            .partition_point(|position| self.items[*position].name.as_deref() < Some(name));
         self.index[first..]
             .iter()
-            .take_while(move |position| named(position) == Some(name))
-            .map(|it| &self.items[*it])
+            .map(|position| &self.items[*position])
+            .take_while(move |compute| compute.name.as_deref() == Some(name))
     }
 
     /// The computes of a branch.
@@ -233,7 +217,7 @@ mod tests {
             let mut after = before.clone();
             edit(&mut after);
             assert_eq!(
-                Computes::is_significant(&before, &after),
+                ProjectComputes::is_significant(&before, &after),
                 significant,
                 "case {index}"
             );
@@ -263,7 +247,7 @@ mod tests {
             branches: set(&["br-a", "br-b", "br-x", "br-c"]),
             names: HashSet::new(),
         };
-        assert_eq!(changes::<Computes>(&before, &after), Some(expected));
-        assert_eq!(changes::<Computes>(&after, &after), None);
+        assert_eq!(changes::<ProjectComputes>(&before, &after), Some(expected));
+        assert_eq!(changes::<ProjectComputes>(&after, &after), None);
     }
 }

@@ -91,8 +91,10 @@ impl Listing for Keys {
 
     /// A key in constant use counts as changed only once an hour.
     fn is_significant(before: &KeyEntry, after: &KeyEntry) -> bool {
-        let lasting = |key: &KeyEntry| (key.name.clone(), key.project_id.clone(), key.created_at);
-        !is_same_use(before.last_used_at, after.last_used_at) || lasting(before) != lasting(after)
+        !is_same_use(before.last_used_at, after.last_used_at)
+            || before.name != after.name
+            || before.project_id != after.project_id
+            || before.created_at != after.created_at
     }
 
     fn record(changed: &mut ChangedKeys, key: &KeyEntry) {
@@ -134,19 +136,16 @@ impl KeyList {
             names,
             beginning,
         } = filter;
-        let by_id = ids
-            .iter()
-            .filter_map(|id| self.items.binary_search_by(|key| key.id.cmp(id)).ok());
-        let by_name = names
-            .iter()
-            .flat_map(|name| self.named(name, move |found| found == name));
-        let begins = (!beginning.is_empty())
-            .then(|| self.named(beginning, |found| found.starts_with(beginning)));
-        let found: BTreeSet<usize> = by_id
-            .chain(by_name)
-            .chain(begins.into_iter().flatten())
-            .chain(self.index.used)
-            .collect();
+        let mut found: BTreeSet<usize> = self.index.used.into_iter().collect();
+        for id in ids {
+            found.extend(self.items.binary_search_by(|key| key.id.cmp(id)));
+        }
+        for name in names {
+            found.extend(self.named(name, |found| found == name));
+        }
+        if !beginning.is_empty() {
+            found.extend(self.named(beginning, |found| found.starts_with(beginning)));
+        }
         found
             .into_iter()
             .map(|position| self.items[position].clone())
@@ -156,8 +155,8 @@ impl KeyList {
     /// The positions of the names from `from` on, as long as they are wanted.
     fn named(&self, from: &str, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = usize> {
         let positions = &self.index.by_name;
-        let name = |position: &usize| self.items[*position].name.as_str();
-        let first = positions.partition_point(|position| name(position) < from);
+        let first =
+            positions.partition_point(|position| self.items[*position].name.as_str() < from);
         positions[first..]
             .iter()
             .copied()

@@ -59,12 +59,12 @@ pub(super) fn text_weight(text: Option<&String>) -> usize {
 
 /// The size of the unreadable entries.
 pub(super) fn unreadable_weight(unreadable: &Unreadable) -> usize {
-    let weight = |entry: &UnreadableEntry| {
-        size_of::<UnreadableEntry>()
-            + text_weight(entry.id.as_ref())
-            + text_weight(Some(&entry.field))
-    };
-    unreadable.iter().map(weight).sum()
+    let mut weight = 0;
+    for entry in unreadable.iter() {
+        weight += size_of::<UnreadableEntry>();
+        weight += text_weight(entry.id.as_ref()) + text_weight(Some(&entry.field));
+    }
+    weight
 }
 
 /// The changes between two ordered readings, or `None` if there are none.
@@ -85,9 +85,9 @@ pub(super) fn changes<L: Listing>(before: &[L::Item], after: &[L::Item]) -> Opti
         let same = matches!((gone, come), (Some(a), Some(b)) if !L::is_significant(a, b));
         if !same {
             let changed = changed.get_or_insert_default();
-            gone.into_iter()
-                .chain(come)
-                .for_each(|item| L::record(changed, item));
+            for item in gone.into_iter().chain(come) {
+                L::record(changed, item);
+            }
         }
     }
 }

@@ -299,9 +299,11 @@ impl<S: Subscriber, L: Listing> WatchState<S, L> {
         if known != Some(kind) {
             return self.all_subscribers();
         }
-        let first_since =
-            |after: Tick| before.is_none_or(|before| before <= after) && after < began;
-        self.triggered(|interest| interest.after.is_some_and(first_since))
+        self.triggered(|interest| {
+            interest
+                .after
+                .is_some_and(|after| after < began && before.is_none_or(|before| before <= after))
+        })
     }
 
     fn all_subscribers(&self) -> Vec<S> {

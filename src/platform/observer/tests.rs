@@ -22,7 +22,7 @@ impl Subscriber for String {
 /// One project of computes, with subscribers named after the compute that concerns them.
 struct Fixture {
     fake: Arc<Fake>,
-    observers: Observers<String, Computes>,
+    observers: Observers<String, ProjectComputes>,
     source: Source,
     triggers: UnboundedReceiver<String>,
 }

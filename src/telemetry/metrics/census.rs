@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
-    DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, MetricEncoder, NoLabelSet,
+    DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, NoLabelSet,
 };
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
@@ -43,17 +43,23 @@ pub struct AccountCensus {
     /// The UID, because labels contain no names.
     pub uid: String,
     pub kind: String,
-    /// The poll interval and the budget, if its credentials are available.
-    pub connected: Option<(Duration, BudgetFigures)>,
+    /// `None` without its credentials.
+    pub connected: Option<ConnectedAccount>,
     /// The start of its oldest reading, in seconds since 1970, by type of list.
     pub oldest: BTreeMap<&'static str, i64>,
     /// Number of unreadable entries, by type of list.
     pub unreadable: BTreeMap<&'static str, usize>,
 }
 
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConnectedAccount {
+    pub poll_interval: Duration,
+    pub budget: BudgetFigures,
+}
+
 /// The state of a ProjectKey's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum KeyState {
+pub enum KeyStage {
     InUse,
     /// Replaced, and still valid.
     Previous,
@@ -61,7 +67,7 @@ pub enum KeyState {
     Lost,
 }
 
-impl KeyState {
+impl KeyStage {
     const ALL: [Self; 3] = [Self::InUse, Self::Previous, Self::Lost];
 
     fn label(self) -> &'static str {
@@ -80,7 +86,7 @@ pub struct AccountKeys {
     account: String,
     /// The number of all keys of its organization, if it is known.
     organization: Option<usize>,
-    states: BTreeMap<KeyState, KeysInState>,
+    states: BTreeMap<KeyStage, KeysInState>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,14 +110,14 @@ impl AccountKeys {
     }
 
     /// Counts a key that has been in this state since `since`.
-    pub fn add(&mut self, state: KeyState, since: Option<i64>) {
+    pub fn add(&mut self, state: KeyStage, since: Option<i64>) {
         let KeysInState { count, oldest } = self.states.entry(state).or_default();
         *count += 1;
         *oldest = oldest.iter().copied().chain(since).min();
     }
 
     fn states(&self) -> impl Iterator<Item = (Labels<'_>, KeysInState)> {
-        KeyState::ALL.into_iter().map(move |state| {
+        KeyStage::ALL.into_iter().map(move |state| {
             let labels = [("account", self.account.as_str()), ("state", state.label())];
             (labels, self.states.get(&state).copied().unwrap_or_default())
         })
@@ -151,33 +157,31 @@ impl Collector for Counted {
 fn resources(exposed: &mut Exposed, kinds: &[KindCensus]) -> fmt::Result {
     let text = "Resources, by kind and by status and reason of the condition Ready";
     let ready = kinds.iter().flat_map(|of| {
-        let labels = |ready, reason| {
-            [
-                ("kind", of.kind.as_str()),
-                ("ready", ready),
-                ("reason", reason),
-            ]
-        };
-        of.ready
-            .iter()
-            .map(move |((ready, reason), count)| (labels(*ready, *reason), *count))
+        of.ready.iter().map(move |((ready, reason), count)| {
+            let kind = of.kind.as_str();
+            let labels = [("kind", kind), ("ready", *ready), ("reason", *reason)];
+            (labels, *count)
+        })
     });
-    exposed.gauges("resources", text, ready)?;
+    exposed.gauges("resources", None, text, ready)?;
     let text = "Resources that need a person, by kind and by reason of the condition Stalled";
     exposed.gauges(
         "stalled_resources",
+        None,
         text,
         by_reason(kinds, |of| &of.stalled),
     )?;
     let text = "Resources of which something declared is not in force, by kind and by reason of the condition Synced; StrayCompute also beside another reason";
     exposed.gauges(
         "unsynced_resources",
+        None,
         text,
         by_reason(kinds, |of| &of.unsynced),
     )?;
     let text = "Resources that wait for a declared time or for a person although nothing is wrong with them, by kind and reason";
     exposed.gauges(
         "waiting_resources",
+        None,
         text,
         by_reason(kinds, |of| &of.waiting),
     )
@@ -195,105 +199,123 @@ fn by_reason(
 }
 
 fn accounts(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
-    let of = |account: &AccountCensus| [("account", account.uid.clone())];
     let info = accounts
         .iter()
         .map(|account| ([("account", &account.uid), ("kind", &account.kind)], 1_u32));
     exposed.gauges(
         "account_info",
+        None,
         "1 for each account: its UID and its kind",
         info,
     )?;
     let text = "When the oldest of the readings that dbplane works with began, in seconds since 1970, by account (its UID) and by what the \
                 lists are of: project (its computes) or organization (its keys)";
-    let oldest = accounts.iter().flat_map(|account| {
-        account
-            .oldest
-            .iter()
-            .map(move |(list, at)| ([("account", account.uid.as_str()), ("list", *list)], *at))
-    });
-    exposed.second_gauges("oldest_snapshot_timestamp", text, oldest)?;
+    exposed.gauges(
+        "oldest_snapshot_timestamp",
+        Some(&Unit::Seconds),
+        text,
+        by_list(accounts, |account| &account.oldest),
+    )?;
     let text = "Entries of the platform's lists that dbplane cannot read, by account (its UID) and by what the lists are of: project (its \
                 computes) or organization (its keys)";
-    let unreadable = accounts.iter().flat_map(|account| {
-        account.unreadable.iter().map(move |(list, count)| {
-            ([("account", account.uid.as_str()), ("list", *list)], *count)
-        })
-    });
-    exposed.gauges("unreadable_entries", text, unreadable)?;
-    let connected = || {
-        accounts
-            .iter()
-            .filter_map(|it| it.connected.as_ref().map(|known| (it, known)))
-    };
-    let text =
-        "The time between two reads of a project while nothing changes, by account (its UID)";
-    let intervals =
-        connected().map(|(account, (interval, _))| (of(account), interval.as_secs_f64()));
-    exposed.second_gauges("poll_interval", text, intervals)?;
-    let text = "Requests to the platform that are allowed in any minute, by account (its UID)";
-    let allowed =
-        connected().map(|(account, (_, budget))| (of(account), budget.requests_per_minute));
-    exposed.gauges("budget_requests_per_minute", text, allowed)?;
-    let text = "Requests that may be made at once, by account (its UID); 0 during a pause";
-    let left = connected().map(|(account, (_, budget))| (of(account), budget.left));
-    exposed.gauges(REQUESTS_LEFT, text, left)?;
-    let text = "How long no request may be made because the platform asked for fewer (429, Retry-After), by account (its UID); 0 where \
-                there is no pause";
-    let pauses =
-        connected().map(|(account, (_, budget))| (of(account), budget.pause.as_secs_f64()));
-    exposed.second_gauges(PAUSE, text, pauses)?;
+    exposed.gauges(
+        "unreadable_entries",
+        None,
+        text,
+        by_list(accounts, |account| &account.unreadable),
+    )?;
+    budgets(exposed, accounts)?;
     waiting(exposed, accounts)
 }
 
-fn waiting(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
-    let waits = || {
-        accounts.iter().flat_map(|account| {
-            let figures = account
-                .connected
-                .iter()
-                .flat_map(|(_, budget)| &budget.waits);
-            figures.map(move |waits| {
-                (
-                    [
-                        ("account", account.uid.as_str()),
-                        ("priority", waits.priority.name()),
-                    ],
-                    waits,
-                )
-            })
+fn by_list<V: Copy + 'static>(
+    accounts: &[AccountCensus],
+    values: impl Fn(&AccountCensus) -> &BTreeMap<&'static str, V>,
+) -> impl Iterator<Item = (Labels<'_>, V)> {
+    accounts.iter().flat_map(move |account| {
+        values(account).iter().map(move |(list, value)| {
+            ([("account", account.uid.as_str()), ("list", *list)], *value)
         })
-    };
+    })
+}
+
+fn budgets(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
+    let mut intervals = Vec::new();
+    let mut allowed = Vec::new();
+    let mut left = Vec::new();
+    let mut pauses = Vec::new();
+    for account in accounts {
+        let Some(ConnectedAccount {
+            poll_interval,
+            budget,
+        }) = &account.connected
+        else {
+            continue;
+        };
+        let labels = [("account", account.uid.as_str())];
+        intervals.push((labels, poll_interval.as_secs_f64()));
+        allowed.push((labels, budget.requests_per_minute));
+        left.push((labels, budget.left));
+        pauses.push((labels, budget.pause.as_secs_f64()));
+    }
+    let seconds = Some(&Unit::Seconds);
+    let text =
+        "The time between two reads of a project while nothing changes, by account (its UID)";
+    exposed.gauges("poll_interval", seconds, text, intervals)?;
+    let text = "Requests to the platform that are allowed in any minute, by account (its UID)";
+    exposed.gauges("budget_requests_per_minute", None, text, allowed)?;
+    let text = "Requests that may be made at once, by account (its UID); 0 during a pause";
+    exposed.gauges(REQUESTS_LEFT, None, text, left)?;
+    let text = "How long no request may be made because the platform asked for fewer (429, Retry-After), by account (its UID); 0 where \
+                there is no pause";
+    exposed.gauges(PAUSE, seconds, text, pauses)
+}
+
+fn waiting(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
+    let mut waiting = Vec::new();
+    let mut waited = Vec::new();
+    for account in accounts {
+        let Some(connected) = &account.connected else {
+            continue;
+        };
+        for waits in &connected.budget.waits {
+            let labels = [
+                ("account", account.uid.as_str()),
+                ("priority", waits.priority.name()),
+            ];
+            waiting.push((labels, waits.waiting));
+            waited.push((labels, waits.waited.as_secs_f64()));
+        }
+    }
     let text = "Requests that wait for the budget, by account (its UID) and priority: change, fresh_read (somebody waits for what it reads), \
                 poll or early_poll";
-    exposed.gauges(
-        "budget_waiting_requests",
-        text,
-        waits().map(|(labels, waits)| (labels, waits.waiting)),
-    )?;
+    exposed.gauges("budget_waiting_requests", None, text, waiting)?;
     let text = "How long requests have waited for the budget, all together, by account (its UID) and priority";
-    let waited = waits().map(|(labels, waits)| (labels, waits.waited.as_secs_f64()));
     exposed.second_counters("budget_waited", text, waited)
 }
 
 fn keys(exposed: &mut Exposed, accounts: &[AccountKeys]) -> fmt::Result {
-    let states = || accounts.iter().flat_map(AccountKeys::states);
+    let mut counts = Vec::new();
+    let mut oldest = Vec::new();
+    let mut all = Vec::new();
+    for of in accounts {
+        for (labels, keys) in of.states() {
+            counts.push((labels, keys.count));
+            oldest.extend(keys.oldest.map(|since| (labels, since)));
+        }
+        all.extend(
+            of.organization
+                .map(|count| ([("account", of.account.as_str())], count)),
+        );
+    }
     let text = "API keys of ProjectKeys, by account (its UID) and state: in_use, previous (replaced, and still valid) or lost (for a person \
                 to revoke)";
-    exposed.gauges(
-        "keys",
-        text,
-        states().map(|(labels, keys)| (labels, keys.count)),
-    )?;
+    exposed.gauges("keys", None, text, counts)?;
     let text = "Since when the oldest key is in its state, in seconds since 1970, by account (its UID) and state";
-    let oldest = states().filter_map(|(labels, keys)| Some((labels, keys.oldest?)));
-    exposed.second_gauges("oldest_key_timestamp", text, oldest)?;
+    exposed.gauges("oldest_key_timestamp", Some(&Unit::Seconds), text, oldest)?;
     let text =
         "All API keys of the organization of an account (its UID), where the platform lists them";
-    let all = accounts
-        .iter()
-        .filter_map(|of| Some(([("account", of.account.as_str())], of.organization?)));
-    exposed.gauges("organization_keys", text, all)
+    exposed.gauges("organization_keys", None, text, all)
 }
 
 struct Exposed<'a>(DescriptorEncoder<'a>);
@@ -303,26 +325,17 @@ impl Exposed<'_> {
     fn gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
         &mut self,
         name: &str,
+        unit: Option<&Unit>,
         help: &str,
-        samples: impl Iterator<Item = (L, V)>,
+        samples: impl IntoIterator<Item = (L, V)>,
     ) -> fmt::Result {
-        let metric = self
+        let mut metric = self
             .0
-            .encode_descriptor(name, help, None, MetricType::Gauge)?;
-        encode_gauges(metric, samples)
-    }
-
-    /// Gauges in seconds.
-    fn second_gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
-        &mut self,
-        name: &str,
-        help: &str,
-        samples: impl Iterator<Item = (L, V)>,
-    ) -> fmt::Result {
-        let metric =
-            self.0
-                .encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Gauge)?;
-        encode_gauges(metric, samples)
+            .encode_descriptor(name, help, unit, MetricType::Gauge)?;
+        for (labels, value) in samples {
+            metric.encode_family(&labels)?.encode_gauge(&value)?;
+        }
+        Ok(())
     }
 
     /// Counters in seconds.
@@ -330,7 +343,7 @@ impl Exposed<'_> {
         &mut self,
         name: &str,
         help: &str,
-        samples: impl Iterator<Item = (L, f64)>,
+        samples: Vec<(L, f64)>,
     ) -> fmt::Result {
         let mut metric =
             self.0
@@ -344,16 +357,6 @@ impl Exposed<'_> {
     }
 }
 
-fn encode_gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
-    mut metric: MetricEncoder<'_>,
-    samples: impl Iterator<Item = (L, V)>,
-) -> fmt::Result {
-    for (labels, value) in samples {
-        metric.encode_family(&labels)?.encode_gauge(&value)?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
@@ -363,9 +366,9 @@ mod tests {
 
     fn keys() -> AccountKeys {
         let mut keys = AccountKeys::of("uid-1".to_owned(), Some(7));
-        keys.add(KeyState::InUse, Some(30));
-        keys.add(KeyState::InUse, Some(20));
-        keys.add(KeyState::Lost, None);
+        keys.add(KeyStage::InUse, Some(30));
+        keys.add(KeyStage::InUse, Some(20));
+        keys.add(KeyStage::Lost, None);
         keys
     }
 
@@ -395,7 +398,10 @@ mod tests {
         };
         let paused = AccountCensus {
             uid: "uid-2".to_owned(),
-            connected: Some((Duration::from_secs(60), budget)),
+            connected: Some(ConnectedAccount {
+                poll_interval: Duration::from_secs(60),
+                budget,
+            }),
             ..AccountCensus::default()
         };
         vec![without_credentials, paused]

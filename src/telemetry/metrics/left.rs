@@ -30,15 +30,17 @@ impl BudgetLeft {
     /// The budget of the account with this UID. `None` if the operator does not know it, or is not
     /// the leader.
     pub fn of(metrics: &str, account: &str) -> Option<Self> {
-        let value = |name: &str| {
-            let start = format!("dbplane_{name}{{account=\"{account}\"}} ");
-            metrics.lines().find_map(|line| line.strip_prefix(&start))
-        };
+        let pause = format!("{PAUSE}_seconds");
         Some(Self {
-            requests: value(REQUESTS_LEFT)?.parse().ok()?,
-            pause_seconds: value(&format!("{PAUSE}_seconds"))?.parse().ok()?,
+            requests: value(metrics, REQUESTS_LEFT, account)?.parse().ok()?,
+            pause_seconds: value(metrics, &pause, account)?.parse().ok()?,
         })
     }
+}
+
+fn value<'a>(metrics: &'a str, name: &str, account: &str) -> Option<&'a str> {
+    let start = format!("dbplane_{name}{{account=\"{account}\"}} ");
+    metrics.lines().find_map(|line| line.strip_prefix(&start))
 }
 
 impl fmt::Display for BudgetLeft {

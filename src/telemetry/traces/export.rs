@@ -45,7 +45,7 @@ impl Exporter {
             .http1_only()
             .build()
             .map_err(|error| format!("traces: no HTTP client: {}", client_error(error)))?;
-        let client = Client {
+        let client = ExportClient {
             http,
             runtime: Handle::current(),
             why: Arc::clone(&why),
@@ -108,7 +108,7 @@ impl SpanExporter for Exporter {
 
 /// The SDK exports on its own thread, which has no reactor.
 #[derive(Debug)]
-struct Client {
+struct ExportClient {
     http: reqwest::Client,
     runtime: Handle,
     /// The reason of the last failure, because the SDK's own errors do not contain it.
@@ -116,7 +116,7 @@ struct Client {
 }
 
 #[async_trait]
-impl HttpClient for Client {
+impl HttpClient for ExportClient {
     async fn send_bytes(&self, mut request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         for value in request.headers_mut().values_mut() {
             value.set_sensitive(true);

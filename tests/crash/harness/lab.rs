@@ -1,10 +1,11 @@
 //! Resources that all points share: the control plane, the binary, and limits on concurrent points.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use kube::Client;
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
 
 use super::proxy;
 use crate::support::{ControlPlane, Error, Options, Result, definition_files};
@@ -15,13 +16,15 @@ const AT_ONCE: usize = 12;
 const ELECTED_AT_ONCE: usize = 12;
 
 pub struct Lab {
-    pub cluster: ControlPlane,
+    pub cluster: Arc<ControlPlane>,
     /// The operator's binary.
     pub program: PathBuf,
     /// An administrator's client.
     pub client: Client,
     /// The operator's service account token.
     pub token: String,
+    /// The API server's certificate.
+    authority: Vec<u8>,
     /// The proxy's client for the API server.
     pub upstream: reqwest::Client,
     pub http: reqwest::Client,
@@ -63,10 +66,29 @@ impl Lab {
             token,
             upstream: proxy::client(Some(&authority))?,
             http: proxy::client(None)?,
+            authority,
             places: Semaphore::new(AT_ONCE),
             elected_places: Semaphore::new(ELECTED_AT_ONCE),
-            cluster,
+            cluster: Arc::new(cluster),
         })
+    }
+
+    /// A laboratory on the control plane that all tests of a process share. Clients are bound to the
+    /// runtime of their test, so each test has its own.
+    pub async fn shared(program: PathBuf) -> Result<Arc<Self>> {
+        static FIRST: OnceCell<Lab> = OnceCell::const_new();
+        let first = FIRST.get_or_try_init(|| Self::open(program)).await?;
+        Ok(Arc::new(Self {
+            client: first.cluster.client().await?,
+            program: first.program.clone(),
+            token: first.token.clone(),
+            upstream: proxy::client(Some(&first.authority))?,
+            http: proxy::client(None)?,
+            authority: first.authority.clone(),
+            places: Semaphore::new(AT_ONCE),
+            elected_places: Semaphore::new(ELECTED_AT_ONCE),
+            cluster: first.cluster.clone(),
+        }))
     }
 
     pub async fn place(&self, elected: bool) -> Result<SemaphorePermit<'_>> {

@@ -9,7 +9,8 @@ use std::time::Duration;
 use dbplane::leadership::Leadership;
 use dbplane::platform::{Budget, Meter, Rate};
 use dbplane::telemetry::metrics::{
-    AccountCensus, AccountKeys, Census, CreateOutcome, KeyChange, KeyState, KindCensus, Metrics,
+    AccountCensus, AccountKeys, Census, ConnectedAccount, CreateOutcome, KeyChange, KeyStage,
+    KindCensus, Metrics,
 };
 
 use super::WRITE;
@@ -74,7 +75,7 @@ fn specimen() -> (Metrics, Arc<dyn Meter>) {
 
 fn census() -> Census {
     let mut keys = AccountKeys::of("uid".to_owned(), Some(1));
-    keys.add(KeyState::InUse, Some(0));
+    keys.add(KeyStage::InUse, Some(0));
     let kind = KindCensus {
         kind: "Compute".to_owned(),
         ready: [(("True", "Available"), 1)].into(),
@@ -85,10 +86,10 @@ fn census() -> Census {
     let account = AccountCensus {
         uid: "uid".to_owned(),
         kind: "Account".to_owned(),
-        connected: Some((
-            Duration::from_secs(30),
-            Budget::new(Rate::default()).figures(),
-        )),
+        connected: Some(ConnectedAccount {
+            poll_interval: Duration::from_secs(30),
+            budget: Budget::new(Rate::default()).figures(),
+        }),
         oldest: [("project", 0)].into(),
         unreadable: [("project", 0)].into(),
     };

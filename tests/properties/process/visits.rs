@@ -35,7 +35,7 @@ impl KindVisitor for One<'_> {
         };
         let passed = poll(pass::<K, Process>(self.process, &object));
         if matches!(passed, Poll::Ready(Ok(_))) {
-            self.process.state().pass_succeeded(&uid(object.as_ref()));
+            self.process.state().pass_succeeded(uid(object.as_ref()));
         }
         self.end = match passed {
             Poll::Pending => End::Died,
@@ -45,7 +45,7 @@ impl KindVisitor for One<'_> {
                     &object,
                     &error,
                 ));
-                self.process.state().pass_failed(&uid(object.as_ref()));
+                self.process.state().pass_failed(uid(object.as_ref()));
                 self.process.simulation.lock().ledger.note_refused(error);
                 if reported.is_ready() {
                     End::Again

@@ -1,6 +1,6 @@
 //! The loose ends of a run: late and repeated creates, and decisions that users have to make.
 
-use dbplane::api::{Compute, Condition};
+use dbplane::api::{Compute, Condition, Known};
 use dbplane::controller::object::Managed;
 use dbplane_simulator::world::Profile;
 use kube::ResourceExt;
@@ -29,8 +29,26 @@ impl Run<'_> {
     }
 
     /// True if a create without a mark was repeated, and a condition asks the user about a compute
-    /// that it has made: as the branch's primary, or as one of several.
-    pub(super) fn asks_about_a_repeated_create(&self, object: &Compute) -> bool {
+    /// that it has made: as the branch's primary, or as one of several. Or if the Compute waits for
+    /// one of which this is true.
+    pub(super) fn asks_about_a_repeated_create(&self, object: &Known<Compute>) -> bool {
+        let others = self.simulation.lock().cluster.all::<Known<Compute>>();
+        let waits_for = |other: &Known<Compute>| {
+            let text = format!(
+                "Waiting for Compute shop/{}, whose create",
+                other.name_any()
+            );
+            conditions(object)
+                .iter()
+                .any(|condition| condition.message.starts_with(&text))
+        };
+        self.asks_about_its_repeated_create(object)
+            || others
+                .iter()
+                .any(|other| waits_for(other) && self.asks_about_its_repeated_create(other))
+    }
+
+    fn asks_about_its_repeated_create(&self, object: &Known<Compute>) -> bool {
         let (simulation, name) = (self.simulation.lock(), object.name_any());
         let mut repeated = simulation
             .ledger
@@ -117,7 +135,7 @@ impl Run<'_> {
     }
 
     /// True if the evidence is ambiguous, so that a user has to decide.
-    pub(super) fn person_asked(&self, object: &Compute, reason: &str) -> bool {
+    pub(super) fn person_asked(&self, object: &Known<Compute>, reason: &str) -> bool {
         let branch: u8 = object
             .spec
             .branch_id

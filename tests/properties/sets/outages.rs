@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use serde_json::{Value, json};
 
-use dbplane::api::{Compute, ReadReplicaSet};
+use dbplane::api::{Compute, Known, ReadReplicaSet};
 
 use super::{SetEvent, SetRun};
 use crate::config;
@@ -38,7 +38,7 @@ impl SetRun<'_> {
         let simulation = self.run.simulation.lock();
         let there = names
             .iter()
-            .filter_map(|name| simulation.cluster.get::<Compute>(&name.1));
+            .filter_map(|name| simulation.cluster.get::<Known<Compute>>(&name.1));
         there
             .filter(|it| it.metadata.deletion_timestamp.is_none())
             .map(|it| json!(it.spec))
@@ -51,7 +51,7 @@ impl SetRun<'_> {
             .simulation
             .lock()
             .cluster
-            .get::<ReadReplicaSet>("reads")
+            .get::<Known<ReadReplicaSet>>("reads")
             .unwrap();
         set.status().unwrap().ready_replicas
     }

@@ -1,6 +1,6 @@
 //! Faults and foreign changes at single steps of a set, and its events.
 
-use dbplane::api::Compute;
+use dbplane::api::{Compute, Known};
 use dbplane::controller::object::Managed;
 use kube::ResourceExt;
 use serde_json::json;
@@ -86,7 +86,7 @@ fn a_set_that_is_being_deleted_adopts_nothing() {
         .simulation
         .lock()
         .cluster
-        .get::<Compute>("reads-0")
+        .get::<Known<Compute>>("reads-0")
         .unwrap();
     assert_eq!(replica.owner_references(), [], "it is nobody's");
     assert!(replica.meta_observed().ready);

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use dbplane::decide::names;
+use dbplane::decide::seal::{ObjectKey, seal};
 use dbplane::telemetry::metrics::KeyChange;
 use dbplane_simulator::world::Profile;
 use serde_json::json;
 
 use crate::faults::{Carried, Fault};
 use crate::history::{Event, History, key};
+use crate::in_memory::cluster::NAMESPACE;
 use crate::injector::{CREATE_KEY, Injected, Times};
 use crate::run::Run;
 use crate::simulation::Simulation;
@@ -241,6 +243,48 @@ fn who_wakes_up_with_a_key_that_was_given_up_has_it_revoked() {
         Vec::<String>::new()
     );
     assert_eq!((run.key_record(), run.live_keys()), (current, 1));
+}
+
+/// A newer version of dbplane writes the annotation just before the Secret is written.
+#[test]
+fn a_key_in_memory_is_kept_while_the_record_cannot_be_read() {
+    fn annotate(simulation: &mut Simulation, record: Option<String>) {
+        let patch = json!({"metadata": {"annotations": {names::RECORD: record}}});
+        simulation.cluster.edit(&key(), &patch);
+    }
+    let history = history(&[], true);
+    let mut run = Run::prepared(&history);
+    run.inject(WRITE, Times::Always, Injected::Fault(Fault::Refused(500)));
+    run.declare();
+    run.run_for(5).unwrap();
+    run.without_injected_faults();
+    run.inject(
+        "read of ProjectKey ci",
+        Times::Once,
+        Injected::Meanwhile(|it| annotate(it, Some(newer_record()))),
+    );
+    run.run_for(60).unwrap();
+    assert!(
+        run.condition(&key(), "Ready")
+            .starts_with("BindingConflict"),
+        "{}",
+        run.condition(&key(), "Ready")
+    );
+    let unsaved = |run: &Run| run.process.as_ref().unwrap().unsaved_keys().len();
+    assert_eq!((unsaved(&run), run.live_keys()), (1, 1));
+    annotate(&mut run.simulation.lock(), None);
+    run.run_for(60).unwrap();
+    assert_eq!((unsaved(&run), run.live_keys()), (0, 1));
+    assert!(run.condition(&key(), "Ready").starts_with("Available"));
+}
+
+/// A record in a form that this version does not know.
+fn newer_record() -> String {
+    let place = ObjectKey {
+        namespace: NAMESPACE,
+        name: SECRET,
+    };
+    seal(names::RECORD, &json!({"form": 99, "uid": ""}), place)
 }
 
 /// The platform has no call to revoke keys. Only a request with the key itself shows if users have

@@ -2,7 +2,7 @@
 
 use tracing::warn;
 
-use super::Work;
+use super::ComputeWork;
 use crate::controller::compute::operations::shown;
 use crate::controller::environment::{Environment, StepError};
 use crate::controller::object::uid;
@@ -12,7 +12,7 @@ use crate::decide::memory::ExistenceAnswer;
 use crate::domain::Fault;
 use crate::platform::Platform;
 
-impl<E: Environment> Work<'_, E> {
+impl<E: Environment> ComputeWork<'_, E> {
     pub(super) async fn ask(&self, id: &str) -> Result<(), StepError> {
         let connection = self.connection()?;
         let answer = self
@@ -21,7 +21,7 @@ impl<E: Environment> Work<'_, E> {
             .await;
         let exists = answer.map_err(failed(Action::Ask))?;
         self.env.state().compute_asked(
-            &uid(self.object),
+            uid(self.object),
             ExistenceAnswer {
                 at: self.env.now(),
                 exists,
@@ -49,7 +49,7 @@ impl<E: Environment> Work<'_, E> {
         };
         self.env
             .state()
-            .operations_asked(&uid(self.object), listed.as_deref(), self.env.now());
+            .operations_asked(uid(self.object), listed.as_deref(), self.env.now());
         Ok(())
     }
 }

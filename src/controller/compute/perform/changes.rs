@@ -3,21 +3,21 @@
 use jiff::Timestamp;
 use tracing::info;
 
-use super::{Work, recording};
-use crate::api::Compute;
+use super::ComputeWork;
+use crate::api::{Compute, Known};
 use crate::cluster::{Cluster, Event};
 use crate::controller::compute::Computes;
 use crate::controller::environment::{Environment, StepError};
 use crate::controller::labels;
 use crate::controller::object::uid;
-use crate::controller::pass::calls::record_call;
+use crate::controller::pass::calls::{record_call, recording};
 use crate::controller::pass::outcome::conclude;
 use crate::decide::Action;
 use crate::decide::identity::{BeforeRestart, ComputeIdentity, RestartAnswer, RestartRecord};
 use crate::domain::{ComputeChange, Operation};
-use crate::platform::{Answer, Platform};
+use crate::platform::{ChangeAnswer, Platform};
 
-impl<E: Environment> Work<'_, E> {
+impl<E: Environment> ComputeWork<'_, E> {
     /// If the change is a restart as well, that is recorded, so that a successor does not restart
     /// the compute again.
     pub(super) async fn change(
@@ -38,7 +38,7 @@ impl<E: Environment> Work<'_, E> {
             let calling = recording(self.object, |known| ComputeIdentity {
                 restart: Some(restart),
                 ..known
-            });
+            })?;
             stands = Some((
                 at,
                 record_call(self.env, self.object, (Action::Change, at), calling).await?,
@@ -76,8 +76,13 @@ impl<E: Environment> Work<'_, E> {
             ..known
         };
         let call = (Action::Restart, restart.at);
-        let stands =
-            record_call(self.env, self.object, call, recording(self.object, calling)).await?;
+        let stands = record_call(
+            self.env,
+            self.object,
+            call,
+            recording(self.object, calling)?,
+        )
+        .await?;
         let answer = platform
             .restart_compute(&self.object.spec.project_id, &id.to_owned())
             .await;
@@ -100,13 +105,13 @@ impl<E: Environment> Work<'_, E> {
     async fn restart_answered(
         &self,
         at: Timestamp,
-        stands: &Compute,
+        stands: &Known<Compute>,
         answered: RestartAnswer,
     ) -> Result<Vec<Event>, StepError> {
         // The write may fail.
         self.env
             .state()
-            .restart_answered(&uid(self.object), at, answered);
+            .restart_answered(uid(self.object), at, answered);
         let known = |known: ComputeIdentity| {
             let calling = |record: &RestartRecord| {
                 record.calling.clone().map(|before| BeforeRestart {
@@ -120,7 +125,7 @@ impl<E: Environment> Work<'_, E> {
             });
             ComputeIdentity { restart, ..known }
         };
-        Ok(conclude::<Computes, E>(self.env, stands, recording(stands, known)).await?)
+        Ok(conclude::<Computes, E>(self.env, stands, recording(stands, known)?).await?)
     }
 
     pub(super) async fn record_restart(
@@ -136,7 +141,7 @@ impl<E: Environment> Work<'_, E> {
             return self.record(change).await;
         };
         let news =
-            conclude::<Computes, E>(self.env, self.object, recording(self.object, change)).await?;
+            conclude::<Computes, E>(self.env, self.object, recording(self.object, change)?).await?;
         let event = Event::normal("Restarted", format!("Restarted compute {id}."));
         self.done(labels::action(Action::Restart), id, &event, news)
             .await;
@@ -145,7 +150,7 @@ impl<E: Environment> Work<'_, E> {
 }
 
 /// How the platform answered a call that restarts a compute: with that compute, or without it.
-fn answered(answer: &Answer, id: &str) -> RestartAnswer {
+fn answered(answer: &ChangeAnswer, id: &str) -> RestartAnswer {
     let of_compute = |operation: &Operation| operation.compute_id.as_deref() == Some(id);
     let names_it = answer
         .compute

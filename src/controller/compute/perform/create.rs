@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::{Work, bound_to, recording};
-use crate::api::{Compute, Management};
+use super::{ComputeWork, bound_to};
+use crate::api::{Compute, Known, Management};
 use crate::cluster::{Event, resource_version};
 use crate::controller::access;
 use crate::controller::compute::{Computes, linked};
@@ -11,7 +11,7 @@ use crate::controller::environment::{Environment, StepError};
 use crate::controller::labels;
 use crate::controller::object::uid;
 use crate::controller::pass::calls::{
-    Recording, count_create, hold, in_time, is_refusal, not_recorded, record,
+    Recording, count_create, hold, in_time, is_refusal, not_recorded, record, recording,
 };
 use crate::controller::pass::outcome::conclude;
 use crate::controller::state::Answer;
@@ -23,7 +23,7 @@ use crate::decide::identity::{
 use crate::domain::{self, NewCompute};
 use crate::platform::{Platform, PlatformClient};
 
-impl<E: Environment> Work<'_, E> {
+impl<E: Environment> ComputeWork<'_, E> {
     /// Intent, call, binding: after a crash in between, a successor can find out the result.
     pub(super) async fn create(
         &self,
@@ -43,7 +43,7 @@ impl<E: Environment> Work<'_, E> {
         let admitted = self
             .admitted_create(intent, seen)
             .await
-            .inspect_err(|_| self.env.state().gave_up(&uid(self.object)));
+            .inspect_err(|_| self.env.state().gave_up(uid(self.object)));
         let Some(platform) = admitted? else {
             return Ok(());
         };
@@ -68,7 +68,7 @@ impl<E: Environment> Work<'_, E> {
     async fn bind_created(
         &self,
         intent: &CreateIntent,
-        intended: &Compute,
+        intended: &Known<Compute>,
         created: domain::Compute,
         restart: &RestartRecord,
     ) -> Result<(), StepError> {
@@ -81,7 +81,7 @@ impl<E: Environment> Work<'_, E> {
             at: intent.at,
         };
         self.env.state().compute_created(
-            &uid(self.object),
+            uid(self.object),
             Answer {
                 at: intent.at,
                 compute: created.clone(),
@@ -90,13 +90,13 @@ impl<E: Environment> Work<'_, E> {
         let bound = recording(intended, |known| ComputeIdentity {
             made: intent.made_in(&known.made, &created),
             ..bound_to(&binding, restart, known)
-        });
+        })?;
         let news = self.bind(intended, bound).await?;
         let text = format!(
             "Created compute {} on branch {}.",
             created.id, intent.branch
         );
-        let event = match self.known().binding {
+        let event = match self.object.identity()?.binding {
             Some(before) => {
                 let because = format!(
                     "Compute {} no longer exists. {text} Its host is another one.",
@@ -111,11 +111,11 @@ impl<E: Environment> Work<'_, E> {
         Ok(())
     }
 
-    async fn record_intent(&self, intent: &CreateIntent) -> Result<Compute, StepError> {
+    async fn record_intent(&self, intent: &CreateIntent) -> Result<Known<Compute>, StepError> {
         let (held, first) = self.hold().await?;
         self.env
             .state()
-            .call_recorded(&uid(self.object), Action::Create, intent.at);
+            .call_recorded(uid(self.object), Action::Create, intent.at);
         let intended = |known| ComputeIdentity {
             intent: Some(intent.clone()),
             binding: None,
@@ -127,7 +127,7 @@ impl<E: Environment> Work<'_, E> {
             &held,
             Recording {
                 report,
-                ..recording(&held, intended)
+                ..recording(&held, intended)?
             },
         )
         .await;
@@ -140,18 +140,18 @@ impl<E: Environment> Work<'_, E> {
     /// Prepares the resource for the write of a reservation, and adds the finalizer if it has to
     /// have one. Also returns whether no earlier write without an answer may contain the
     /// reservation.
-    async fn hold(&self) -> Result<(Compute, bool), StepError> {
+    async fn hold(&self) -> Result<(Known<Compute>, bool), StepError> {
         let (state, uid) = (self.env.state(), uid(self.object));
-        let first = state.recording(&uid, resource_version(self.object));
+        let first = state.recording(uid, resource_version(self.object));
         if self.object.spec.management == Management::Observe {
             return Ok((self.object.clone(), first));
         }
         let held = hold(self.env, self.object).await.inspect_err(|_| {
             if first {
-                state.not_recorded(&uid);
+                state.not_recorded(uid);
             }
         })?;
-        state.recording(&uid, resource_version(&held));
+        state.recording(uid, resource_version(&held));
         Ok((held, first))
     }
 
@@ -160,8 +160,8 @@ impl<E: Environment> Work<'_, E> {
     fn answered<T>(&self, first: bool, answer: &Result<T, kube::Error>) {
         let (state, uid) = (self.env.state(), uid(self.object));
         match answer {
-            Ok(_) => state.recorded(&uid),
-            Err(error) if first && is_refusal(error) => state.not_recorded(&uid),
+            Ok(_) => state.recorded(uid),
+            Err(error) if first && is_refusal(error) => state.not_recorded(uid),
             Err(_) => {}
         }
     }
@@ -181,7 +181,7 @@ impl<E: Environment> Work<'_, E> {
             return Ok(());
         }
         let (held, first) = self.hold().await?;
-        let news = self.bind(&held, recording(&held, bound)).await;
+        let news = self.bind(&held, recording(&held, bound)?).await;
         self.answered(first, &news);
         let news = news?;
         let text = if restored {
@@ -201,11 +201,11 @@ impl<E: Environment> Work<'_, E> {
 
     async fn bind(
         &self,
-        object: &Compute,
+        object: &Known<Compute>,
         bound: Recording<'_>,
     ) -> Result<Vec<Event>, kube::Error> {
         let news = conclude::<Computes, E>(self.env, object, bound).await?;
-        self.env.state().compute_bound(&uid(object));
+        self.env.state().compute_bound(uid(object));
         Ok(news)
     }
 
@@ -224,7 +224,7 @@ impl<E: Environment> Work<'_, E> {
             what,
         };
         self.env.state().reserve(
-            &uid(self.object),
+            uid(self.object),
             place,
             Holder::of(&self.object.metadata),
             evidence,
@@ -241,7 +241,7 @@ impl<E: Environment> Work<'_, E> {
         let uid = uid(self.object);
         let is_current = |place| compute::is_current(intent, seen, place, self.env.now());
         let connection = self.connection_to(intent.platform.as_deref())?;
-        let kept = self.env.state().take_place(&uid);
+        let kept = self.env.state().take_place(uid);
         if kept.is_some() && is_current(kept) {
             return Ok(Some(self.platform(&connection).with_place()));
         }
@@ -252,7 +252,7 @@ impl<E: Environment> Work<'_, E> {
         if place.is_some() {
             self.env
                 .state()
-                .keep_place(&uid, self.env.now(), self.env.tick());
+                .keep_place(uid, self.env.now(), self.env.tick());
         }
         Ok(None)
     }

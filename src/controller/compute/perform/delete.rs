@@ -1,6 +1,6 @@
 //! Deletes computes.
 
-use super::Work;
+use super::ComputeWork;
 use crate::cluster::Event;
 use crate::controller::environment::{Environment, StepError};
 use crate::controller::labels;
@@ -11,7 +11,7 @@ use crate::decide::identity::Evidence;
 use crate::domain::Fault;
 use crate::platform::Platform;
 
-impl<E: Environment> Work<'_, E> {
+impl<E: Environment> ComputeWork<'_, E> {
     /// The next list shows whether the compute is gone.
     pub(super) async fn delete(&self, id: &str, evidence: String) -> Result<(), StepError> {
         let connection = self.connection()?;
@@ -23,7 +23,7 @@ impl<E: Environment> Work<'_, E> {
         if answer.as_ref().map_or_else(Fault::is_missing, |()| true) {
             self.env
                 .state()
-                .compute_deleted(&uid(self.object), id, self.env.now());
+                .compute_deleted(uid(self.object), id, self.env.now());
         }
         let answer = answer.or_else(|fault| {
             if matches!(fault, Fault::NotFound { .. }) {
@@ -57,7 +57,7 @@ impl<E: Environment> Work<'_, E> {
             "Deleted compute {id}, which a create of this resource had made besides, and nobody used."
         );
         let deleted = self.delete(id, evidence).await;
-        self.env.state().gave_up(&uid(self.object));
+        self.env.state().gave_up(uid(self.object));
         deleted
     }
 }

@@ -3,15 +3,15 @@
 use kube::ResourceExt;
 use secrecy::SecretString;
 
-use super::{Work, organization};
-use crate::api::ProjectKey;
+use super::{KeyWork, organization};
+use crate::api::{Known, ProjectKey};
 use crate::cluster::{Event, Owner, secrets};
-use crate::controller::environment::{Admission, Environment, Occurrence, StepError};
-use crate::controller::key::record::{recording, recording_keys, stored, wrote_key};
+use crate::controller::environment::{AdmittedCall, Environment, Occurrence, StepError};
+use crate::controller::key::record::{recording_keys, stored, wrote_key};
 use crate::controller::key::save::{GIVEN_UP, Saved, write_unsaved};
 use crate::controller::key::secret::{self, Previous};
 use crate::controller::pass::calls::{
-    ActionLine, count_create, failed, publish, record, record_call,
+    ActionLine, count_create, failed, publish, record, record_call, recording,
 };
 use crate::controller::state::UnsavedKey;
 use crate::decide::Action;
@@ -21,10 +21,10 @@ use crate::decide::memory::ActionProblem;
 use crate::platform::Platform;
 use crate::telemetry::metrics::KeyChange;
 
-/// The length of the stand-in for a key in a dry run; keys of the platform are shorter.
+/// The length of the placeholder for a key in a dry run; keys of the platform are shorter.
 const KEY_LENGTH: usize = 256;
 
-impl<E: Environment> Work<'_, E> {
+impl<E: Environment> KeyWork<'_, E> {
     /// Intent, call, Secret, record: after a crash in between, a successor can find out the result.
     pub(super) async fn create_key(
         &self,
@@ -36,7 +36,7 @@ impl<E: Environment> Work<'_, E> {
         let organization = organization(&connection, Action::CreateKey)?;
         let admitted = self
             .env
-            .admit(&self.platform(&connection), Admission::KeyCreation)
+            .admit(&self.platform(&connection), AdmittedCall::KeyCreation)
             .await;
         let Some(platform) = admitted.map_err(failed(Action::CreateKey))? else {
             return Ok(());
@@ -53,7 +53,7 @@ impl<E: Environment> Work<'_, E> {
         let intended = recording(self.object, |known| ProjectKeyIdentity {
             intent: Some(intent.clone()),
             ..known
-        });
+        })?;
         let call = (Action::CreateKey, intent.at);
         let intended = record_call(self.env, self.object, call, intended).await?;
         let created = platform
@@ -93,24 +93,22 @@ impl<E: Environment> Work<'_, E> {
         secret: SecretString,
         try_first: bool,
     ) {
-        let (state, uid) = (self.env.state(), self.uid());
+        let (state, uid) = (self.env.state(), self.object.uid());
         let unsaved = UnsavedKey {
             key: key.clone(),
             intent: intent.clone(),
             secret,
             trial: try_first.then_some(Probe::NotAsked(None)),
-            namespace: self.object.namespace().unwrap_or_default(),
+            namespace: self.object.namespace().to_owned(),
             name: self.object.name_any(),
         };
-        state.key_created(&uid, unsaved);
-        state.action_succeeded(&uid, Action::CreateKey);
+        state.key_created(uid, unsaved);
+        state.action_succeeded(uid, Action::CreateKey);
     }
 
     /// Asks whether the Secret would be accepted: a key that cannot be kept must not be created.
     async fn dry_run(&self, intent: &KeyIntent, base_url: &str) -> Result<(), StepError> {
-        let Some(owner) = Owner::of(self.object) else {
-            return Ok(());
-        };
+        let owner = Owner::of(self.object);
         let name = &self.object.spec.secret.name;
         let key = KeyIdentity {
             id: i64::MAX,
@@ -120,15 +118,15 @@ impl<E: Environment> Work<'_, E> {
             created_by: None,
         };
         // As long as a key, so that a Secret that is too large is found too.
-        let stand_in = SecretString::from("-".repeat(KEY_LENGTH));
+        let placeholder = SecretString::from("-".repeat(KEY_LENGTH));
         let previous = Previous {
             id: i64::MAX,
             name: intent.name.clone(),
-            secret: stand_in.clone(),
+            secret: placeholder.clone(),
         };
         let content = secret::content(
             &self.object.spec,
-            (&key, &stand_in),
+            (&key, &placeholder),
             Some(&previous),
             base_url,
         );
@@ -137,8 +135,8 @@ impl<E: Environment> Work<'_, E> {
     }
 
     /// Writes the key that is in memory, then records it.
-    pub(super) async fn save(&self, object: &ProjectKey) -> Result<(), StepError> {
-        let Some(unsaved) = self.env.state().unsaved_key(&self.uid()) else {
+    pub(super) async fn save(&self, object: &Known<ProjectKey>) -> Result<(), StepError> {
+        let Some(unsaved) = self.env.state().unsaved_key(self.object.uid()) else {
             return Ok(());
         };
         if write_unsaved(self.env, object, &unsaved).await? == Saved::GivenUp {
@@ -152,11 +150,12 @@ impl<E: Environment> Work<'_, E> {
         }
         wrote_key(&self.object.spec.secret.name, &unsaved.key);
         let records = self
-            .identity
+            .object
+            .identity()?
             .records
             .succeeded_by(unsaved.key.clone(), &unsaved.intent);
-        record(self.env, object, recording_keys(object, &records)).await?;
-        self.env.state().take_unsaved_key(&self.uid());
+        record(self.env, object, recording_keys(object, &records)?).await?;
+        self.env.state().take_unsaved_key(self.object.uid());
         if unsaved.intent.rotates {
             self.env.record(Occurrence::KeyChanged(KeyChange::Rotated));
         }
@@ -165,7 +164,7 @@ impl<E: Environment> Work<'_, E> {
 
     /// Asks the platform whether it accepts the key in memory, if that is required before saving.
     pub(super) async fn try_unsaved(&self) -> Result<Probe, StepError> {
-        let Some(unsaved) = self.env.state().unsaved_key(&self.uid()) else {
+        let Some(unsaved) = self.env.state().unsaved_key(self.object.uid()) else {
             return Ok(Probe::NotAsked(None));
         };
         let Some(before) = unsaved.trial else {
@@ -177,11 +176,11 @@ impl<E: Environment> Work<'_, E> {
             .probe_key(&unsaved.secret, &self.object.spec.project_id)
             .await;
         let probe = tried(before, answer, self.env.now()).map_err(failed(Action::TryKey))?;
-        self.env.state().unsaved_key_tried(&self.uid(), probe);
+        self.env.state().unsaved_key_tried(self.object.uid(), probe);
         if matches!(probe, Probe::Accepted(_)) {
             self.env
                 .state()
-                .action_succeeded(&self.uid(), Action::TryKey);
+                .action_succeeded(self.object.uid(), Action::TryKey);
         }
         Ok(probe)
     }
@@ -191,9 +190,9 @@ impl<E: Environment> Work<'_, E> {
         records: &KeyRecords,
         message: &str,
     ) -> Result<(), StepError> {
-        record(self.env, self.object, recording_keys(self.object, records)).await?;
-        self.count_lost(records);
-        self.env.state().take_unsaved_key(&self.uid());
+        record(self.env, self.object, recording_keys(self.object, records)?).await?;
+        self.count_lost(records)?;
+        self.env.state().take_unsaved_key(self.object.uid());
         publish(
             self.env,
             self.object,
@@ -211,10 +210,10 @@ impl<E: Environment> Work<'_, E> {
         let lost = recording(self.object, |known| ProjectKeyIdentity {
             records: records.clone(),
             ..known
-        });
+        })?;
         record(self.env, self.object, lost).await?;
-        self.count_lost(records);
-        if let Some(unsaved) = self.env.state().take_unsaved_key(&self.uid()) {
+        self.count_lost(records)?;
+        if let Some(unsaved) = self.env.state().take_unsaved_key(self.object.uid()) {
             unsaved.log_loss(GIVEN_UP);
         }
         Ok(())

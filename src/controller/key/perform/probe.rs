@@ -2,7 +2,7 @@
 
 use secrecy::SecretString;
 
-use super::{Work, organization};
+use super::{KeyWork, organization};
 use crate::cluster::{Owner, SecretState, secrets};
 use crate::controller::access;
 use crate::controller::environment::{Environment, StepError};
@@ -16,11 +16,15 @@ use crate::decide::key::{Probe, SecretContents};
 use crate::domain::Fault;
 use crate::platform::Platform;
 
-impl<E: Environment> Work<'_, E> {
+impl<E: Environment> KeyWork<'_, E> {
     pub(super) async fn list(&self) -> Result<(), StepError> {
         let connection = access::connection(self.env, self.object, Action::ListKeys)?;
         organization(&connection, Action::ListKeys)?;
-        let interest = interest(self.object, &self.identity, &self.env.settings().cluster);
+        let interest = interest(
+            self.object,
+            &self.object.identity()?,
+            &self.env.settings().cluster,
+        );
         let latest = self.env.read_keys(self.object, &connection, interest).await;
         match latest.fault {
             Some(fault) if !is_not_offered(&fault) => return Err(failed(Action::ListKeys)(fault)),
@@ -32,14 +36,14 @@ impl<E: Environment> Work<'_, E> {
         }
         self.env
             .state()
-            .action_succeeded(&self.uid(), Action::ListKeys);
+            .action_succeeded(self.object.uid(), Action::ListKeys);
         Ok(())
     }
 
     pub(super) async fn probe(&self) -> Result<(), StepError> {
         let now = self.env.now();
-        if let Some(postponed) = turn_to_ask(self.env, self.object, &self.identity, now) {
-            self.env.state().key_probed(&self.uid(), postponed);
+        if let Some(postponed) = turn_to_ask(self.env, self.object, &self.object.identity()?, now) {
+            self.env.state().key_probed(self.object.uid(), postponed);
             return Ok(());
         }
         let project = &self.object.spec.project_id;
@@ -50,7 +54,7 @@ impl<E: Environment> Work<'_, E> {
                     Err(Fault::Unauthorized { .. }) => self
                         .env
                         .state()
-                        .resource(&self.uid())
+                        .resource(self.object.uid())
                         .key
                         .probe
                         .unwrap_or(Probe::NotAsked(None))
@@ -61,7 +65,7 @@ impl<E: Environment> Work<'_, E> {
                 }
             }
         };
-        self.env.state().key_probed(&self.uid(), probe);
+        self.env.state().key_probed(self.object.uid(), probe);
         Ok(())
     }
 
@@ -72,22 +76,26 @@ impl<E: Environment> Work<'_, E> {
         let Ok(connection) = self.connection(Action::TryKey) else {
             return Ok(None);
         };
-        let (Some(current), Some(owner)) = (&self.identity.records.current, Owner::of(self.object))
-        else {
+        let records = self.object.identity()?.records;
+        let Some(current) = &records.current else {
             return Ok(None);
         };
-        let unsaved = self.env.state().unsaved_key(&self.uid());
+        let unsaved = self.env.state().unsaved_key(self.object.uid());
         if let Some(unsaved) = unsaved.filter(|unsaved| unsaved.key.id == current.id) {
             return Ok(Some((connection, unsaved.secret)));
         }
-        let state =
-            secrets::state(self.env.cluster(), &owner, &self.object.spec.secret.name).await?;
+        let state = secrets::state(
+            self.env.cluster(),
+            &Owner::of(self.object),
+            &self.object.spec.secret.name,
+        )
+        .await?;
         let SecretState::Ours(found) = state else {
             return Ok(None);
         };
-        let (spec, records) = (&self.object.spec, &self.identity.records);
+        let spec = &self.object.spec;
         Ok(
-            match secret::secret_contents(spec, &found, records, &connection.access.base_url) {
+            match secret::secret_contents(spec, &found, &records, &connection.access.base_url) {
                 (SecretContents::Key { key, .. }, Some(value)) if key.id == current.id => {
                     Some((connection, value))
                 }

@@ -3,11 +3,11 @@
 use super::*;
 
 /// A connection with this number and its own client.
-fn connection(number: u64) -> Arc<Connection<RateLimited>> {
+fn connection(number: u64) -> Arc<AccountConnection<RateLimited>> {
     let access: PlatformAccess =
         serde_json::from_value(serde_json::json!({"baseURL": "https://platform.example/api/v2"}))
             .unwrap();
-    let to = Access {
+    let to = ConnectOptions {
         endpoint: Endpoint {
             base_url: access.base_url.clone(),
             ..Endpoint::default()
@@ -22,7 +22,7 @@ fn connection(number: u64) -> Arc<Connection<RateLimited>> {
         .connect(&to, &credential, Arc::new(NoMeter))
         .unwrap();
     let (poll_interval, names) = (Duration::from_secs(30), NameSupport::Unseen);
-    Arc::new(Connection {
+    Arc::new(AccountConnection {
         number,
         platform,
         access,
@@ -38,7 +38,7 @@ fn connection(number: u64) -> Arc<Connection<RateLimited>> {
 fn publish(
     state: &ProcessState<RateLimited>,
     name: &AccountName,
-    connection: Option<Arc<Connection<RateLimited>>>,
+    connection: Option<Arc<AccountConnection<RateLimited>>>,
 ) -> bool {
     let entry = AccountEntry {
         connection,

@@ -29,7 +29,7 @@ fn observed(change: impl FnOnce(&mut AccountObserved)) -> AccountObserved {
         reported: Some(of("uid/1", &["p"])),
         settle: Duration::from_secs(SETTLE),
     };
-    observed.check = observed.check.map(|check| AccountCheck {
+    observed.facts.check = observed.facts.check.map(|check| AccountCheck {
         began: at(160),
         at: at(161),
         verdict: Verdict::Projects(vec!["kept".to_owned()]),

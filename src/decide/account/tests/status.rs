@@ -83,10 +83,8 @@ fn capabilities_that_computes_showed_stay() {
         capabilities: Some(all),
         ..AccountStatus::default()
     };
-    let knowing = AccountObserved {
-        reported: Some(known),
-        ..nothing.clone()
-    };
+    let mut knowing = nothing.clone();
+    knowing.reported = Some(known);
     let capabilities = |seen| status(&report, seen, &AccountStatus::default(), at(1)).capabilities;
     assert_eq!(
         capabilities(&knowing),

@@ -4,7 +4,9 @@ mod creates;
 
 use super::*;
 use crate::api;
-use crate::decide::identity::{of_compute, of_unreadable, written};
+use crate::api::Known;
+use crate::decide::identity::{of_unreadable, written};
+use crate::decide::record_of;
 
 const HERE: &str = "https://platform.example/v2";
 
@@ -13,6 +15,10 @@ const HERE: &str = "https://platform.example/v2";
 struct ClaimingCompute(api::Compute);
 
 impl ClaimingCompute {
+    fn known(&self) -> Known<api::Compute> {
+        Known::new(self.0.clone()).unwrap()
+    }
+
     fn new(name: &str) -> Self {
         let spec = json!({"accountRef": {"name": "prod"}, "projectID": "p-1", "branchID": BRANCH, "type": "ReadWrite"});
         let metadata = json!({"namespace": "shop", "name": name, "uid": name});
@@ -38,7 +44,7 @@ impl ClaimingCompute {
     }
 
     fn recorded(&self) -> ComputeIdentity {
-        of_compute(&self.0).unwrap().identity
+        record_of(&self.0).unwrap().identity
     }
 
     fn recording(mut self, edit: impl FnOnce(&mut ComputeIdentity)) -> Self {
@@ -189,14 +195,14 @@ fn what_is_declared_or_wished_for_claims_nothing() {
             "{}",
             other.as_other().meta.name.as_ref().unwrap()
         );
-        assert_eq!(subjects(&other.0), BTreeSet::new());
+        assert_eq!(subjects(&other.known()), BTreeSet::new());
     }
     let only_declared = |id: &str| Claims {
         declared: [id.to_owned()].into(),
         ..Claims::default()
     };
     assert_eq!(mine.with([&declared]), only_declared("ep-1"));
-    assert_eq!(subjects(&declared.0), BTreeSet::new());
+    assert_eq!(subjects(&declared.known()), BTreeSet::new());
     assert_eq!(mine.with([&declared.of_project("p-2")]), Claims::default());
 }
 
@@ -421,7 +427,7 @@ fn what_matters_to_one_is_found_by_what_the_others_claim() {
         ),
         ("declared", other(), [false, false, false]),
     ] {
-        let claimed = subjects(&other.0);
+        let claimed = subjects(&other.known());
         let matters = [&mine.recorded(), &bound, &unanswered]
             .map(|mine| !claimed.is_disjoint(&relevant_subjects(mine)));
         assert_eq!(matters, concerns, "{what}");
@@ -450,7 +456,7 @@ fn what_is_released_claims_nothing() {
             mine.clone()
         };
         assert_ne!(reader.with([&kept]), Claims::default(), "{kept:?}");
-        assert!(!claimed(&kept.0).is_empty());
+        assert!(!claimed(&kept.known()).is_empty());
         let released = gone.clone().deleting(&[theirs]);
         assert_eq!(reader.with([&released]), Claims::default(), "{released:?}");
         let outside = Other {
@@ -462,7 +468,7 @@ fn what_is_released_claims_nothing() {
             Claims::default()
         );
         assert!(
-            claimed(&released.0).is_empty() && !subjects(&released.0).is_empty(),
+            claimed(&released.known()).is_empty() && !subjects(&released.known()).is_empty(),
             "those that wait are woken"
         );
     }

@@ -287,7 +287,7 @@ fn only_who_creates_by_a_mark_rests_on_an_older_list() {
             "{declared} may bind to an existing compute"
         );
     }
-    let intended = GivenCompute::intended().observed.identity.unwrap();
+    let intended = GivenCompute::intended().observed.facts.identity.unwrap();
     assert!(
         !may_rest_on_older_list(&GivenCompute::new().spec, &intended, &[], NameSupport::Kept),
         "it has a record"

@@ -194,7 +194,7 @@ fn the_platform_is_polled_fast_while_a_change_is_expected() {
             true,
         ),
     ] {
-        let identity = given.observed.identity.unwrap();
+        let identity = given.observed.facts.identity.unwrap();
         let shown = identity
             .binding
             .as_ref()

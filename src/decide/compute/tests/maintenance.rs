@@ -216,7 +216,10 @@ fn a_call_that_was_not_carried_out_is_not_made_up_for_after_the_deadline() {
     restarts(&refused.clone().after(30));
     let late = refused.after(3600 - HALF_AN_HOUR);
     let record = self::record(&late);
-    assert_eq!(record, daily().observed.identity.unwrap().restart.unwrap());
+    assert_eq!(
+        record,
+        daily().observed.facts.identity.unwrap().restart.unwrap()
+    );
     let late = late.identity(|identity| identity.restart = Some(record));
     late.rest().in_sync();
     assert_eq!(status_of(&late).missed, Some(at(-HALF_AN_HOUR)));

@@ -355,11 +355,8 @@ fn a_restart_is_shown_when_it_was_asked_for_and_when_it_was_done() {
             .identity(|it| it.restart = record)
     };
     let times = |shown: &RestartStatus| (shown.requested_at, shown.completed_at);
-    let asked = restart_of(
-        &given(GivenCompute::bound().observed.identity.unwrap().restart),
-        None,
-    )
-    .unwrap();
+    let bound = GivenCompute::bound().observed.facts.identity.unwrap();
+    let asked = restart_of(&given(bound.restart), None).unwrap();
     assert_eq!(
         (asked.token.as_str(), times(&asked)),
         ("one", (Some(NOW), None))

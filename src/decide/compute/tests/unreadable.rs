@@ -128,7 +128,7 @@ fn absence_is_not_counted_while_an_entry_may_be_the_compute() {
         remember(&mut memory, declared, None, &shown, at(second));
         assert_eq!(memory.missing_since, missing);
     }
-    let identity = given.observed.identity.unwrap();
+    let identity = given.observed.facts.identity.unwrap();
     assert!(
         !is_awaiting(&identity, false, &memory, Some(Shown::Unclear(&entry))),
         "when it can be read is not expected"
@@ -268,6 +268,7 @@ fn late_creates_are_watched_for_beside_an_entry_that_may_be_their_result() {
     let record = || {
         GivenCompute::intended()
             .observed
+            .facts
             .identity
             .unwrap()
             .intent
@@ -336,8 +337,18 @@ fn a_deletion_is_sent_and_its_end_is_not_concluded() {
 
 #[test]
 fn what_a_backup_names_is_not_taken_for_gone() {
-    let binding = GivenCompute::bound().observed.identity.unwrap().binding;
-    let intent = GivenCompute::intended().observed.identity.unwrap().intent;
+    let binding = GivenCompute::bound()
+        .observed
+        .facts
+        .identity
+        .unwrap()
+        .binding;
+    let intent = GivenCompute::intended()
+        .observed
+        .facts
+        .identity
+        .unwrap()
+        .intent;
     let wishing =
         |wish: ComputeIdentity| GivenCompute::new().observing(|seen| seen.wish = Some(wish));
     let bound = || {

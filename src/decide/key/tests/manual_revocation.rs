@@ -100,7 +100,11 @@ fn to_revoke(given: GivenKey) -> String {
 fn what_is_said_counts_once() {
     let (eight, nine) = (key(8).name, key(9).name);
     for annotation in ["all", eight.as_str()] {
-        let standing = acknowledged(annotation, &[]).observed.identity.unwrap();
+        let standing = acknowledged(annotation, &[])
+            .observed
+            .facts
+            .identity
+            .unwrap();
         let named = standing.records.acknowledged.unwrap().keys;
         assert_eq!(named, std::slice::from_ref(&eight), "{annotation}");
         let later = acknowledged(annotation, &[&nine]);

@@ -23,7 +23,7 @@ fn adopted(id: i64) -> KeyStep {
 fn restored() -> GivenKey {
     GivenKey::new()
         .records(from_secret(records(1)))
-        .but(|_, seen| seen.uid = OTHER_UID.to_owned())
+        .but(|_, seen| seen.uid = OTHER_UID.into())
 }
 
 #[test]

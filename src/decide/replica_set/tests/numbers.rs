@@ -191,7 +191,7 @@ fn what_cannot_be_seen_is_neither_replaced_nor_changed() {
 #[test]
 fn one_that_cannot_be_seen_counts_as_not_ready_and_is_left_alone() {
     let size = json!({"size": {"fixed": 2}});
-    let changed = |unavailable: u32, computes: [Arc<Compute>; 3]| {
+    let changed = |unavailable: u32, computes: [Arc<Known<Compute>>; 3]| {
         let strategy = json!({"strategy": {"maxUnavailable": unavailable}});
         GivenSet::new(spec(3, &strategy, &size), computes).does()
     };
@@ -272,10 +272,10 @@ fn one_that_cannot_be_read_is_there() {
         serde_json::from_value(json!({"ownerReferences": owners, "deletionTimestamp": deleted}))
             .unwrap()
     };
-    assert!(is_replica_of(SET, &meta(SET, Value::Null)));
-    assert!(!is_replica_of(SET, &meta("another", Value::Null)));
+    assert!(is_replica_of(&SET.into(), &meta(SET, Value::Null)));
+    assert!(!is_replica_of(&SET.into(), &meta("another", Value::Null)));
     assert!(!is_replica_of(
-        SET,
+        &SET.into(),
         &meta(SET, json!("2026-01-01T00:00:00Z"))
     ));
 }
@@ -287,7 +287,7 @@ fn how_many_are_replaced_at_the_same_time() {
             .map(|number| replica(number, &former()))
             .collect::<Vec<_>>()
     };
-    let rolling = |replicas: u32, strategy: Value, more: Vec<Arc<Compute>>| {
+    let rolling = |replicas: u32, strategy: Value, more: Vec<Arc<Known<Compute>>>| {
         let spec = spec(replicas, &json!({"strategy": strategy}), &json!({}));
         GivenSet::new(spec, old(replicas).into_iter().chain(more)).does()
     };
@@ -339,8 +339,9 @@ fn scaling_down_takes_those_of_the_former_branch_first() {
 #[test]
 fn changes_are_made_one_after_the_other() {
     let size = json!({"size": {"fixed": 2}});
-    let changed =
-        |computes: Vec<Arc<Compute>>| GivenSet::new(spec(3, &json!({}), &size), computes).does();
+    let changed = |computes: Vec<Arc<Known<Compute>>>| {
+        GivenSet::new(spec(3, &json!({}), &size), computes).does()
+    };
     let done = |number: u32| replica(number, &json!({"spec": size}));
     let under_way = |number: u32| {
         replica(

@@ -10,7 +10,7 @@ use crate::decide::Sync;
 use crate::decide::connection::ConnectionSecret;
 
 /// A set with such a Secret, which does not exist yet.
-fn given(connection: &Value, computes: Vec<Arc<Compute>>) -> GivenSet {
+fn given(connection: &Value, computes: Vec<Arc<Known<Compute>>>) -> GivenSet {
     let count = u32::try_from(computes.len()).unwrap();
     let mut connection = connection.clone();
     connection["secretName"] = json!("reads-db");
@@ -128,7 +128,7 @@ fn poolers_are_used_where_they_are_shown() {
 fn the_secret_follows_the_replicas() {
     let two = given(&whole(), ready(2));
     let stands = written(&two);
-    let then = |computes: Vec<Arc<Compute>>| {
+    let then = |computes: Vec<Arc<Known<Compute>>>| {
         let stands = stands.clone();
         given(&whole(), computes).observing(|seen| seen.secret = SecretView::Ours(stands))
     };

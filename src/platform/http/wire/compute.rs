@@ -15,7 +15,7 @@ use crate::domain::{
     Compute, ComputeChange, ComputeState, ComputeUnits, Listed, NameSupport, NewCompute, Operation,
     PoolingMode, PostgresSettings, Role, Settings, Support, SuspendAfter,
 };
-use crate::platform::Answer;
+use crate::platform::ChangeAnswer;
 
 /// The type of a primary compute.
 const READ_WRITE: &str = "read_write";
@@ -277,7 +277,10 @@ impl ListEntry for OperationItem {
 }
 
 /// The answer to a change of a compute. Unreadable operations in it are dropped.
-pub(in crate::platform::http) fn answer(body: &[u8], project: &str) -> Result<Answer, DecodeError> {
+pub(in crate::platform::http) fn answer(
+    body: &[u8],
+    project: &str,
+) -> Result<ChangeAnswer, DecodeError> {
     let item: AnswerItem = parse(body)?;
     let compute = item.endpoint.map(|item| {
         let mut compute = item
@@ -287,7 +290,7 @@ pub(in crate::platform::http) fn answer(body: &[u8], project: &str) -> Result<An
         Ok(compute)
     });
     let operations = item.operations.unwrap_or_default().items.into_iter();
-    Ok(Answer {
+    Ok(ChangeAnswer {
         compute: compute.transpose()?,
         operations: operations.map(OperationItem::into_operation).collect(),
     })

@@ -18,8 +18,10 @@ pub(in crate::platform::http) struct CreateKeyBody<'a> {
 /// A key ID of 64 bits. Some platforms write it as text because a double cannot hold it.
 fn identifier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     let raw = <&RawValue>::deserialize(deserializer)?.get();
-    let in_text = || serde_json::from_str::<String>(raw).ok()?.parse().ok();
-    Ok(serde_json::from_str(raw).ok().or_else(in_text))
+    Ok(match serde_json::from_str::<String>(raw) {
+        Ok(text) => text.parse().ok(),
+        Err(_) => serde_json::from_str(raw).ok(),
+    })
 }
 
 #[derive(Deserialize)]
@@ -76,10 +78,10 @@ pub(in crate::platform::http) fn difference(
     if key.name != name {
         return Some("which is not called what was asked for");
     }
-    key.project_id
-        .as_ref()
-        .is_some_and(|found| found != project)
-        .then_some("which is of another project")
+    match &key.project_id {
+        Some(found) if found != project => Some("which is of another project"),
+        _ => None,
+    }
 }
 
 /// A text in the answer to a create, an object in the list.
@@ -88,10 +90,11 @@ fn creator(value: &RawValue) -> Option<String> {
     struct KeyCreator {
         id: String,
     }
-    let text = || serde_json::from_str(value.get()).ok();
-    text()
-        .or_else(|| Some(serde_json::from_str::<KeyCreator>(value.get()).ok()?.id))
-        .map(texts::cleaned)
+    let creator = match serde_json::from_str(value.get()) {
+        Ok(text) => text,
+        Err(_) => serde_json::from_str::<KeyCreator>(value.get()).ok()?.id,
+    };
+    Some(texts::cleaned(creator))
 }
 
 impl ListEntry for KeyEntry {

@@ -18,23 +18,20 @@ const LONGEST_SECRET: usize = 16 * 1024;
 
 /// An identifier. Empty counts as not reported.
 pub fn identifier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     exact(
         deserializer,
         LONGEST_IDENTIFIER,
-        fits,
+        |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-',
         "1 to 60 of a-z, 0-9 and -",
     )
 }
 
 /// A host, optionally with a port. Empty counts as not reported.
 pub fn host<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let fits =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':' | '[' | ']');
     exact(
         deserializer,
         LONGEST_HOST,
-        fits,
+        |c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':' | '[' | ']'),
         "a host name of at most 253 characters",
     )
 }

@@ -14,7 +14,7 @@ async fn a_list_for_which_its_namespace_has_no_room_is_not_kept_and_the_one_befo
     fixture.read("ep-000");
     fixture.after(1.0).await;
     let kept = fixture.read("ep-000").snapshot.unwrap();
-    let many = (128 << 10) / Computes::weight(&compute("ep-000", "br")) + 1;
+    let many = (128 << 10) / ProjectComputes::weight(&compute("ep-000", "br")) + 1;
     *fixture.fake.computes.lock().unwrap() = (0..many)
         .map(|it| compute(&format!("ep-{it:03}"), "br"))
         .collect();

@@ -19,7 +19,7 @@ fn a_compute_is_released_with_its_project() {
     };
     mentions(&event, &["p-1", "ep-1", "transferred"]);
     let open = deleting(GivenCompute::intended()).observing(|seen| {
-        (seen.project_gone, seen.snapshot) = (true, without_project().observed.snapshot);
+        (seen.project_gone, seen.snapshot) = (true, without_project().observed.facts.snapshot);
     });
     assert!(matches!(
         open.step(),

@@ -83,7 +83,7 @@ fn it_is_looked_for_until_two_minutes_after_the_settle_time() {
     young().rest().in_sync();
     named(beside(|_| {}).after(169));
     beside(|_| {}).after(170).rest().in_sync();
-    let identity = young().observed.identity.unwrap();
+    let identity = young().observed.facts.identity.unwrap();
     assert!(looks_besides(&identity, SETTLE, at(169)));
     assert!(!looks_besides(&identity, SETTLE, at(170)));
     let marked = ComputeIdentity {

@@ -301,7 +301,7 @@ fn a_successor_looks_for_the_name_alone() {
 fn the_outcome_of_this_processs_attempt_is_not_that_of_anothers() {
     let later = KeyIntent {
         at: at(1),
-        ..begun().observed.identity.unwrap().intent.unwrap()
+        ..begun().observed.facts.identity.unwrap().intent.unwrap()
     };
     // This process failed to create a key, and another leader began to create this one.
     let others = begun()

@@ -80,7 +80,12 @@ fn it_is_recorded_no_more_often_than_that_is_needed() {
 
 fn record_of(since: i64, last_used: Option<i64>) -> KeyStep {
     KeyStep::Record {
-        records: watched(since, last_used).observed.identity.unwrap().records,
+        records: watched(since, last_used)
+            .observed
+            .facts
+            .identity
+            .unwrap()
+            .records,
         event: None,
     }
 }
