@@ -67,22 +67,17 @@ pub fn of<K: UsesAccount, E: Environment>(env: &E, object: &K) -> Access<E::Clie
     let account = meta(env, &name)
         .map(|account| (account, refusal(env, &name, namespace, object.project_id())));
     let served = env.settings().cluster_accounts;
-    assemble(
-        (reference, served),
-        &name,
-        account,
-        env.state().account(&name),
-        object,
-    )
+    assemble(&name, served, account, env.state().account(&name), object)
 }
 
 fn assemble<K: UsesAccount, P>(
-    (reference, served): (&AccountRef, bool),
     name: &AccountName,
+    served: bool,
     account: Option<(ObjectMeta, Option<AccountView>)>,
     entry: Option<AccountEntry<P>>,
     object: &K,
 ) -> Access<P> {
+    let reference = object.account_ref();
     let label = format!("{:?} {}", reference.kind, reference.name);
     let without = |view| Access {
         view,
@@ -333,14 +328,16 @@ fn refusal<E: Environment>(
     let account = cluster_account(env, name)?;
     refused_by(
         &account,
-        (namespace, || env.namespace_labels(namespace)),
+        namespace,
+        || env.namespace_labels(namespace),
         project,
     )
 }
 
 fn refused_by(
     account: &ClusterAccount,
-    (namespace, labels): (&str, impl FnOnce() -> Option<BTreeMap<String, String>>),
+    namespace: &str,
+    labels: impl FnOnce() -> Option<BTreeMap<String, String>>,
     project: &str,
 ) -> Option<AccountView> {
     let name = || format!("ClusterAccount {}", account.name_any());
@@ -390,9 +387,8 @@ mod tests {
         let account = ClusterAccount::new("prod", serde_json::from_value(spec).unwrap());
         refused_by(
             &account,
-            ("shop", || {
-                Some(BTreeMap::from([("db".to_owned(), "yes".to_owned())]))
-            }),
+            "shop",
+            || Some(BTreeMap::from([("db".to_owned(), "yes".to_owned())])),
             "p-1",
         )
     }

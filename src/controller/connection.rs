@@ -85,17 +85,33 @@ pub async fn unused<K: Recorded, E: Environment>(
     Ok(unused)
 }
 
-/// Writes the Secret. If the spec named another one `before`, reports that it is no longer updated.
-pub async fn write<K: Managed, E: Environment>(
+/// A write of a connection Secret.
+pub struct ConnectionWrite<'a> {
+    pub name: &'a str,
+    /// The name of the last one that was written.
+    pub before: Option<&'a String>,
+    pub content: &'a ConnectionSecret,
+    /// Its entries that are removed.
+    pub without: &'a BTreeSet<String>,
+}
+
+/// Writes the Secret. If the spec named another one before, reports that it is no longer updated.
+pub async fn write<K: Recorded, E: Environment>(
     env: &E,
-    object: &K,
-    (connection, owner): (&Connection, &Owner),
-    (secret, without): (&ConnectionSecret, &BTreeSet<String>),
-    before: Option<&String>,
-) -> Result<(), StepError> {
-    let name = &connection.secret_name;
-    let content = content(secret);
-    let written = secrets::write_replaceable(env.cluster(), owner, name, &content, without).await;
+    object: &Known<K>,
+    write: ConnectionWrite<'_>,
+) -> Result<(), StepError>
+where
+    Known<K>: Managed,
+{
+    let ConnectionWrite {
+        name,
+        before,
+        without,
+        ..
+    } = write;
+    let (owner, content) = (Owner::of(object), content(write.content));
+    let written = secrets::write_replaceable(env.cluster(), &owner, name, &content, without).await;
     if let Some(message) = altered(name, &content, &written) {
         return Err(StepError::Failed(
             Action::WriteSecret,

@@ -182,9 +182,9 @@ fn step_failed<K: Kind, E: Environment>(
     });
     let now = env.now();
     let generation = object.meta().generation.unwrap_or_default();
-    let memory = env
-        .state()
-        .step_failed(uid(object), (action, problem), generation, now);
+    let memory = env.state().change_memory(uid(object), |memory| {
+        memory.failed(action, problem, generation, now);
+    });
     let next = after_step::<K, E>(env, object);
     if next == Next::OnOwnWrite {
         return TakenStep::Ended(Pass::only(next));
@@ -367,8 +367,7 @@ async fn report<K: Kind, E: Environment>(
         // The object was deleted during the pass.
         Err(kube::Error::Api(error)) if error.code == 404 => return Ok((*wake, None)),
         Err(error) if refused::is_refused(&error) => {
-            let again =
-                refused::report_refused_status::<K, E>(env, object, (report, &error), now).await?;
+            let again = refused::report_refused_status::<K, E>(env, object, report, &error).await?;
             return Ok((wake.earlier(again), None));
         }
         other => other?,

@@ -303,16 +303,10 @@ impl<P> ProcessState<P> {
         }
     }
 
-    /// Records a failed step. Returns the memory of the resource.
-    pub fn step_failed(
-        &self,
-        uid: &Uid,
-        (action, problem): (Action, ActionProblem),
-        generation: i64,
-        now: Timestamp,
-    ) -> Memory {
+    /// Changes the memory of a resource, and returns it.
+    pub fn change_memory(&self, uid: &Uid, change: impl FnOnce(&mut Memory)) -> Memory {
         self.update(uid, |resource| {
-            resource.memory.failed(action, problem, generation, now);
+            change(&mut resource.memory);
             resource.memory.clone()
         })
     }

@@ -179,7 +179,8 @@ pub struct User {
 pub fn users_of_secret<E: Environment>(env: &E, namespace: &str, secret: &str) -> Vec<User> {
     let mut search = Users {
         env,
-        secret: (namespace, secret),
+        namespace,
+        secret,
         found: Vec::new(),
     };
     E::Kinds::each(&mut search);
@@ -220,17 +221,18 @@ impl<E: Environment> KindVisitor for UnreadableAccounts<'_, E> {
 
 struct Users<'a, E> {
     env: &'a E,
-    secret: (&'a str, &'a str),
+    namespace: &'a str,
+    secret: &'a str,
     found: Vec<User>,
 }
 
 impl<E: Environment> KindVisitor for Users<'_, E> {
     fn visit<K: Kind>(&mut self) {
-        let (namespace, name) = self.secret;
+        let (namespace, name) = (self.namespace, self.secret);
         let objects = self.env.objects_by::<K>(&Key::secret(namespace, name));
         let readers = objects
             .iter()
-            .filter(|object| reads_secret::<K>(object, self.secret));
+            .filter(|object| reads_secret::<K>(object, namespace, name));
         let user = |object: &K::Object| User {
             uid: uid(object).clone(),
             finalizers: object.finalizers().to_vec(),
@@ -240,7 +242,7 @@ impl<E: Environment> KindVisitor for Users<'_, E> {
 }
 
 /// True if an object reads its credentials from this Secret.
-fn reads_secret<K: Kind>(object: &K::Object, (namespace, name): (&str, &str)) -> bool {
+fn reads_secret<K: Kind>(object: &K::Object, namespace: &str, name: &str) -> bool {
     K::relations(object)
         .credentials
         .is_some_and(|(its_namespace, its_name)| its_namespace == namespace && its_name == name)

@@ -23,10 +23,8 @@ pub(super) async fn perform<A: AnyAccount, E: Environment>(
     step: AccountStep,
 ) -> Result<(), StepError> {
     match step {
-        AccountStep::Protect { account, secret } => protect(env, object, (account, secret)).await,
-        AccountStep::Unprotect { account, secret } => {
-            unprotect(env, object, (account, secret)).await
-        }
+        AccountStep::Protect { account, secret } => protect(env, object, account, secret).await,
+        AccountStep::Unprotect { account, secret } => unprotect(env, object, account, secret).await,
         AccountStep::UnprotectSecret => protect_secret(env, object, false).await,
         AccountStep::Check => {
             let name = object.account_name();
@@ -52,7 +50,8 @@ pub(super) async fn perform<A: AnyAccount, E: Environment>(
 async fn protect<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
-    (account, secret): (bool, bool),
+    account: bool,
+    secret: bool,
 ) -> Result<(), StepError> {
     if secret {
         protect_secret(env, object, true).await?;
@@ -67,7 +66,8 @@ async fn protect<A: AnyAccount, E: Environment>(
 async fn unprotect<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
-    (account, secret): (bool, bool),
+    account: bool,
+    secret: bool,
 ) -> Result<(), StepError> {
     if secret && !is_shared(env, object) {
         protect_secret(env, object, false).await?;

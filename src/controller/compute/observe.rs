@@ -257,7 +257,8 @@ fn look<E: Environment>(
     let relevant = RelevantComputes::of(
         &latest,
         &filter,
-        (remembered.wrote.as_ref(), now),
+        remembered.wrote.as_ref(),
+        now,
         reliable_until,
     );
     if remembered.is_answered() && latest.since(remembered.wrote_at()).is_some() {

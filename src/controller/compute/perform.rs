@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Computes;
 use super::operations::shown;
 use crate::api::{Compute, Known};
-use crate::cluster::{Cluster, Event, MetadataPatch, Owner};
+use crate::cluster::{Cluster, Event, MetadataPatch};
 use crate::controller::access;
+use crate::controller::connection::{self, ConnectionWrite};
 use crate::controller::environment::{AdmittedCall, Environment, Occurrence, StepError};
 use crate::controller::object::uid;
 use crate::controller::pass::calls::{
@@ -155,20 +156,18 @@ impl<E: Environment> ComputeWork<'_, E> {
         let Some(connection) = &self.object.spec.connection else {
             return Ok(());
         };
-        let owner = Owner::of(self.object);
         let before = self
             .object
             .status
             .as_ref()
             .and_then(|status| status.connection_secret.as_ref());
-        crate::controller::connection::write(
-            self.env,
-            self.object,
-            (connection, &owner),
-            (secret, without),
+        let write = ConnectionWrite {
+            name: &connection.secret_name,
             before,
-        )
-        .await
+            content: secret,
+            without,
+        };
+        connection::write(self.env, self.object, write).await
     }
 
     async fn remove_finalizer(&self) -> Result<(), StepError> {

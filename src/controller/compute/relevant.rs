@@ -45,7 +45,8 @@ impl RelevantComputes {
     pub fn of(
         latest: &LatestSnapshot,
         filter: &Filter,
-        (wrote, now): (Option<&Wrote>, Timestamp),
+        wrote: Option<&Wrote>,
+        now: Timestamp,
         reliable_until: impl Fn(Timestamp) -> Timestamp,
     ) -> Self {
         let listed = latest.since(wrote.map(|wrote| wrote.ended));

@@ -104,7 +104,8 @@ impl ListedKeys {
     /// not be read, the last one still shows the state at its time.
     pub(super) fn relevant(
         &self,
-        (key, wrote): (&KeyState, Option<Tick>),
+        key: &KeyState,
+        wrote: Option<Tick>,
         now: Timestamp,
     ) -> RelevantKeys {
         let cannot_revoke = key.not_offered.map(|at| later(at, NOT_OFFERED_LIFETIME));
@@ -232,7 +233,7 @@ mod tests {
     #[test]
     fn a_list_counts_for_what_it_lacks_for_a_while_and_has_only_what_concerns_the_resource() {
         for (second, recent) in [(5, true), (34, true), (35, false), (3600, false)] {
-            let relevant = listed(None).relevant((&KeyState::default(), None), at(second));
+            let relevant = listed(None).relevant(&KeyState::default(), None, at(second));
             assert_eq!(seen(&relevant), (Some(vec![1]), recent), "{second}");
         }
     }
@@ -240,9 +241,9 @@ mod tests {
     #[test]
     fn a_list_shows_nothing_of_a_later_change() {
         for (wrote, read) in [(4, true), (5, false), (6, false)] {
-            let remembered = (&KeyState::default(), Some(Tick::at(wrote)));
+            let (key, ended) = (KeyState::default(), Some(Tick::at(wrote)));
             assert_eq!(
-                ids(&listed(None).relevant(remembered, at(6)).known).is_some(),
+                ids(&listed(None).relevant(&key, ended, at(6)).known).is_some(),
                 read,
                 "{wrote}"
             );
@@ -255,7 +256,7 @@ mod tests {
             status: 500,
             message: String::new(),
         };
-        let relevant = listed(Some(fault.clone())).relevant((&KeyState::default(), None), at(60));
+        let relevant = listed(Some(fault.clone())).relevant(&KeyState::default(), None, at(60));
         assert_eq!(seen(&relevant), (Some(vec![1]), false));
         let never = ListedKeys {
             latest: LatestKeys {
@@ -265,12 +266,12 @@ mod tests {
             ..ListedKeys::default()
         };
         assert_eq!(
-            never.relevant((&KeyState::default(), None), at(6)).listing,
+            never.relevant(&KeyState::default(), None, at(6)).listing,
             KeyListing::NotRead
         );
         assert_eq!(
             ListedKeys::default()
-                .relevant((&KeyState::default(), None), at(6))
+                .relevant(&KeyState::default(), None, at(6))
                 .listing,
             KeyListing::NotRead
         );
@@ -296,7 +297,7 @@ mod tests {
                 KeyListing::NotRead
             };
             assert_eq!(
-                listed.relevant((&key, anew), at(6)).listing,
+                listed.relevant(&key, anew, at(6)).listing,
                 expected,
                 "{anew:?}"
             );
@@ -309,21 +310,21 @@ mod tests {
             not_offered: Some(at(0)),
             ..KeyState::default()
         };
-        let believed = listed(None).relevant((&key, None), at(119));
+        let believed = listed(None).relevant(&key, None, at(119));
         assert_eq!(
             (believed.listing, believed.not_offered_until),
             (KeyListing::NotOffered, Some(at(120)))
         );
         // While it is recent, the list still proves what is missing.
         for (second, recent) in [(34, true), (35, false)] {
-            let relevant = listed(None).relevant((&key, None), at(second));
+            let relevant = listed(None).relevant(&key, None, at(second));
             assert_eq!(
                 (ids(&relevant.listed).is_some(), relevant.listing),
                 (recent, KeyListing::NotOffered),
                 "{second}"
             );
         }
-        let over = listed(None).relevant((&key, None), at(120));
+        let over = listed(None).relevant(&key, None, at(120));
         assert_eq!(
             (ids(&over.known), over.not_offered_until),
             (Some(vec![1]), None)

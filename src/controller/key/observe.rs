@@ -46,7 +46,7 @@ pub(super) async fn observe<E: Environment>(
         listed: shown,
         known,
         not_offered_until,
-    } = listed.relevant((&remembered.key, remembered.wrote_at()), now);
+    } = listed.relevant(&remembered.key, remembered.wrote_at(), now);
     let base_url = access::base_url(env, object);
     let (secret, secret_deleting) = secret_view(object, &state, &recorded.records, &base_url);
     let meta = meta_observed(object);

@@ -53,7 +53,7 @@ pub async fn perform<E: Environment>(
             name,
             records,
             in_use,
-        } => work.revoke((*id, name), records, in_use.as_deref()).await,
+        } => work.revoke(*id, name, records, in_use.as_deref()).await,
         KeyStep::ListKeys => work.list().await,
         KeyStep::Probe => work.probe().await,
         KeyStep::RemoveFinalizer => release(env, object, None).await,
@@ -143,7 +143,7 @@ impl<E: Environment> KeyWork<'_, E> {
             return Ok(());
         };
         let previous = secret::previous(&found, records);
-        let content = secret::content(spec, (&key, &value), previous.as_ref(), &url);
+        let content = secret::content(spec, &key, &value, previous.as_ref(), &url);
         let left = secret::leftover(&found, &content);
         let written = secrets::write(cluster, &owner, name, Some(&found), &content).await;
         if let (Ok(stands), Some(entry)) = (&written, &left) {
@@ -187,7 +187,8 @@ impl<E: Environment> KeyWork<'_, E> {
 
     async fn revoke(
         &self,
-        (id, name): (i64, &str),
+        id: i64,
+        name: &str,
         records: &KeyRecords,
         in_use: Option<&str>,
     ) -> Result<(), StepError> {

@@ -62,7 +62,8 @@ pub(super) async fn write_unsaved<E: Environment>(
     }
     let content = secret::content(
         &object.spec,
-        (&unsaved.key, &unsaved.secret),
+        &unsaved.key,
+        &unsaved.secret,
         before.as_ref(),
         &url,
     );

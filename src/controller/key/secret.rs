@@ -35,7 +35,8 @@ struct PreviousMark {
 /// The whole content of a key's Secret.
 pub(super) fn content(
     spec: &ProjectKeySpec,
-    (key, secret): (&KeyIdentity, &SecretString),
+    key: &KeyIdentity,
+    secret: &SecretString,
     previous: Option<&Previous>,
     base_url: &str,
 ) -> SecretContent {
@@ -105,7 +106,8 @@ pub fn secret_contents(
     }
     let wanted = content(
         spec,
-        (&key, &value),
+        &key,
+        &value,
         previous(secret, records).as_ref(),
         base_url,
     );

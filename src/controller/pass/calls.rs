@@ -15,7 +15,7 @@ use crate::controller::environment::{Environment, Occurrence, StepError};
 use crate::controller::labels;
 use crate::controller::object::{Managed, Status, uid};
 use crate::decide::identity::written;
-use crate::decide::memory::ActionProblem;
+use crate::decide::memory::{ActionProblem, NO_GENERATION};
 use crate::decide::released::has_finalizer;
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Action, Recorded, Report, later};
@@ -242,23 +242,21 @@ pub fn is_refusal(error: &kube::Error) -> bool {
 pub async fn record_call<K: Managed, E: Environment>(
     env: &E,
     object: &K,
-    (action, at): (Action, Timestamp),
+    action: Action,
+    at: Timestamp,
     recording: Recording<'_>,
 ) -> Result<K, StepError> {
     env.state().call_recorded(uid(object), action, at);
     let recorded = record(env, object, recording)
         .await
         .map_err(not_recorded(env, object, action))?;
-    in_time(env, (action, at))?;
+    in_time(env, action, at)?;
     Ok(recorded)
 }
 
 /// Fails if recording took longer than the slack. The call could then still run when a successor
 /// takes its absence as proof.
-pub fn in_time<E: Environment>(
-    env: &E,
-    (action, at): (Action, Timestamp),
-) -> Result<(), StepError> {
+pub fn in_time<E: Environment>(env: &E, action: Action, at: Timestamp) -> Result<(), StepError> {
     if env.now() < later(at, env.settings().slack()) {
         return Ok(());
     }
@@ -287,8 +285,10 @@ pub fn not_recorded<K: Managed, E: Environment>(
         );
         let problem = ActionProblem::NotRecorded(message);
         if is_unavailable(&error) {
-            env.state()
-                .call_not_made(uid(object), (action, problem), env.now());
+            // It causes no backoff: the next pass records the call again.
+            env.state().change_memory(uid(object), |memory| {
+                memory.failed(action, problem, NO_GENERATION, env.now());
+            });
             return StepError::Cluster(error);
         }
         StepError::Failed(action, problem)

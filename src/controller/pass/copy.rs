@@ -110,13 +110,12 @@ impl Copy {
                 );
                 let action = labels::action(Action::CopyRecord);
                 warn!(action, error = message, "the copy of the record is refused");
-                let (failure, generation) = (
-                    ActionProblem::Object(message),
-                    object.meta().generation.unwrap_or_default(),
-                );
-                env.state()
-                    .step_failed(uid, (Action::CopyRecord, failure), generation, env.now());
-                return Ok(Wake::At(env.now()));
+                let (failure, now) = (ActionProblem::Object(message), env.now());
+                let generation = object.meta().generation.unwrap_or_default();
+                env.state().change_memory(uid, |memory| {
+                    memory.failed(Action::CopyRecord, failure, generation, now);
+                });
+                return Ok(Wake::At(now));
             }
             other => other?,
         };

@@ -1,7 +1,6 @@
 //! Reports what the API server refuses each time: in the status as far as that can be written, and
 //! as an event.
 
-use jiff::Timestamp;
 use kube::Resource;
 use kube::core::object::HasStatus;
 use tracing::warn;
@@ -54,10 +53,10 @@ pub fn refusal_of(error: &kube::Error) -> (Refuser, String) {
 pub async fn report_refused_status<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
-    (report, error): (&Report, &kube::Error),
-    now: Timestamp,
+    report: &Report,
+    error: &kube::Error,
 ) -> Result<Wake, kube::Error> {
-    let (refuser, cause) = refusal_of(error);
+    let (now, (refuser, cause)) = (env.now(), refusal_of(error));
     let message = format!(
         "{} refuses the status that dbplane writes, so what stands here beside the conditions is older: {cause} \
          Change what it complains of. dbplane tries again with each change of the resource, and every 15 minutes.",
@@ -69,14 +68,7 @@ pub async fn report_refused_status<K: Kind, E: Environment>(
     let generation = object.meta().generation.unwrap_or_default();
     let before = object.status().map(Status::conditions).unwrap_or_default();
     let conditions = with_refusal.conditions(before, generation, now);
-    write_conditions::<K, E>(
-        env,
-        object,
-        conditions,
-        (Reason::StatusRefused, message),
-        now,
-    )
-    .await
+    write_conditions::<K, E>(env, object, conditions, Reason::StatusRefused, message).await
 }
 
 /// Reports that passes over an object repeatedly end with this error.
@@ -97,14 +89,8 @@ pub async fn report_refused_request<K: Kind, E: Environment>(
     let before = object.status().map(Status::conditions).unwrap_or_default();
     let conditions = Report::hindered(before, Reason::RequestRefused, &message, generation, now);
     // The pass itself has ended with an error already, and is retried.
-    let _ = write_conditions::<K, E>(
-        env,
-        object,
-        conditions,
-        (Reason::RequestRefused, message),
-        now,
-    )
-    .await;
+    let _ =
+        write_conditions::<K, E>(env, object, conditions, Reason::RequestRefused, message).await;
 }
 
 /// Writes these conditions into the previous status, and publishes an event, even if the write is
@@ -114,10 +100,10 @@ async fn write_conditions<K: Kind, E: Environment>(
     env: &E,
     object: &K::Object,
     conditions: Vec<Condition>,
-    (reason, message): (Reason, String),
-    now: Timestamp,
+    reason: Reason,
+    message: String,
 ) -> Result<Wake, kube::Error> {
-    let uid = uid(object);
+    let (uid, now) = (uid(object), env.now());
     let mut status = object.status().cloned().unwrap_or_default();
     *status.conditions_mut() = conditions;
     status.observed_first(object.meta().generation);

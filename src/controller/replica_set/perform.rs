@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::api::{Compute, Known, ObjectMeta, ReadReplicaSet};
 use crate::cluster::{Cluster, Event, Owner, merge_patch, resource_version};
-use crate::controller::connection;
+use crate::controller::connection::{self, ConnectionWrite};
 use crate::controller::environment::{Environment, StepError};
 use crate::controller::labels;
 use crate::controller::object::uid;
@@ -220,20 +220,18 @@ impl<E: Environment> Set<'_, E> {
         let Some(declared) = &self.object.spec.connection else {
             return Ok(());
         };
-        let owner = Owner::of(self.object);
         let before = self
             .object
             .status
             .as_ref()
             .and_then(|status| status.connection_secret.as_ref());
-        connection::write(
-            self.env,
-            self.object,
-            (declared, &owner),
-            (secret, without),
+        let write = ConnectionWrite {
+            name: &declared.secret_name,
             before,
-        )
-        .await
+            content: secret,
+            without,
+        };
+        connection::write(self.env, self.object, write).await
     }
 
     /// The Compute, if it is unchanged since the decision.

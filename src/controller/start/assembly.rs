@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
-use super::feed::{Feed, Later, feed};
+use super::feed::{Feed, Later, events, feed};
 use super::put_back;
 use super::reconcile::{Shared, error_policy, reconcile};
 use super::relay;
@@ -246,8 +246,8 @@ impl KindVisitor for PartsOfKinds<'_> {
     fn visit<K: Kind>(&mut self) {
         let (index, unreadable) = (Arc::default(), UnreadableObjects::default());
         let feed = |scope: Option<&str>| {
-            let begins = (&self.later, self.list_again.subscribe());
-            feed::<K>(self.client, scope, (&index, &unreadable), begins)
+            let watched = events::<K>(self.client, scope, self.list_again.subscribe());
+            feed::<K>(scope, watched, &index, &unreadable, &self.later)
         };
         let feeds: Vec<Feed<K::Object>> = if K::Object::is_namespaced() {
             self.scopes

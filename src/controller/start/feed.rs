@@ -42,17 +42,26 @@ pub struct Feed<K: Managed> {
     pub store: Store<K>,
 }
 
-/// The watch of a kind in `namespace`, or everywhere.
-pub fn feed<K: Kind>(
+/// The events of a kind in `namespace`, or everywhere.
+pub fn events<K: Kind>(
     client: &kube::Client,
     namespace: Option<&str>,
-    (index, unreadable): (&Arc<Index<K::Object>>, &UnreadableObjects),
-    (env, list_again): (&Later, Receiver<()>),
-) -> Feed<K::Object> {
-    let (store, writer) = reflector::store();
+    list_again: Receiver<()>,
+) -> impl Stream<Item = watcher::Result<watcher::Event<Guarded<K::Object>>>> + Send + use<K> {
     let api = K::Object::api::<Guarded<K::Object>>(client, namespace);
     let config = watcher::Config::default().page_size(PAGE);
-    let watched = watched(api, config, list_again).modify(trimmed::<K>);
+    watched(api, config, list_again).modify(trimmed::<K>)
+}
+
+/// Fills a store from the watch of a kind in `namespace`, or everywhere.
+pub fn feed<K: Kind>(
+    namespace: Option<&str>,
+    watched: impl Stream<Item = watcher::Result<watcher::Event<Guarded<K::Object>>>> + Send + 'static,
+    index: &Arc<Index<K::Object>>,
+    unreadable: &UnreadableObjects,
+    env: &Later,
+) -> Feed<K::Object> {
+    let (store, writer) = reflector::store();
     let (refused, scope) = (env.clone(), namespace.map(str::to_owned));
     let watched = watched.inspect(move |event| {
         let Err(error) = event else { return };
@@ -66,7 +75,7 @@ pub fn feed<K: Kind>(
     // After an error kube-runtime would delay all triggers of passes, longer each time. The watch
     // has its own pauses.
     let watched = watched.filter_map(|event| std::future::ready(event.ok()));
-    let mut reader = Reader::<K>::new(namespace, writer, (index, unreadable), env);
+    let mut reader = Reader::<K>::new(namespace, writer, index, unreadable, env);
     let read = watched.filter_map(move |event| std::future::ready(reader.read(event).map(Ok)));
     let later = env.clone();
     let changes = read.applied_objects().inspect(move |object| {
@@ -150,7 +159,8 @@ impl<K: Kind> Reader<K> {
     fn new(
         namespace: Option<&str>,
         writer: Writer<K::Object>,
-        (index, unreadable): (&Arc<Index<K::Object>>, &UnreadableObjects),
+        index: &Arc<Index<K::Object>>,
+        unreadable: &UnreadableObjects,
         env: &Later,
     ) -> Self {
         Self {

@@ -49,7 +49,7 @@ pub async fn notice(env: Arc<Live>, mut doubted: UnboundedReceiver<Uid>, stop: C
         };
         drop(questions);
         let news = told.is_none_or(|told| told.elapsed() >= TOLD_FOR);
-        match (question.ask)(env.clone(), (lasted, news)).await {
+        match (question.ask)(env.clone(), lasted, news).await {
             RestoreVerdict::Wait => continue,
             RestoreVerdict::ListAgain => {}
             RestoreVerdict::PutBack => {
@@ -63,7 +63,7 @@ pub async fn notice(env: Arc<Live>, mut doubted: UnboundedReceiver<Uid>, stop: C
 }
 
 /// The arguments are how long the doubt has lasted, and whether to report a rollback.
-type Ask = dyn FnOnce(Arc<Live>, (Duration, bool)) -> BoxFuture<'static, RestoreVerdict> + Send;
+type Ask = dyn FnOnce(Arc<Live>, Duration, bool) -> BoxFuture<'static, RestoreVerdict> + Send;
 
 /// An object that may be checked in storage.
 struct Question {
@@ -101,7 +101,8 @@ impl KindVisitor for Doubted<'_> {
             if let Some(doubt) = doubt
                 && self.uids.contains(&uid)
             {
-                let ask = move |env, news| ask::<K>(env, object, doubt, news).boxed();
+                let ask =
+                    move |env, lasted, news| ask::<K>(env, object, doubt, lasted, news).boxed();
                 self.questions.insert(
                     uid,
                     Question {
@@ -119,7 +120,8 @@ async fn ask<K: Kind>(
     env: Arc<Live>,
     object: Arc<K::Object>,
     doubt: Doubt,
-    (lasted, news): (Duration, bool),
+    lasted: Duration,
+    news: bool,
 ) -> RestoreVerdict {
     let (kind, namespace, name) = (K::Object::kind(&()), object.namespace(), object.name_any());
     let stored = match env.cluster.stored_version(object.as_ref()).await {

@@ -41,7 +41,8 @@ pub async fn secrets(
     relay(
         "Secrets",
         changes,
-        (&listed, stop),
+        &listed,
+        stop,
         |secret: &PartialObjectMeta<Secret>| {
             let namespace = secret.namespace().unwrap_or_default();
             if listed.is_cancelled() {
@@ -53,7 +54,8 @@ pub async fn secrets(
             {
                 tokio::spawn(unprotect_unless_named(
                     env.clone(),
-                    (namespace.clone(), secret.name_any()),
+                    namespace.clone(),
+                    secret.name_any(),
                     finalizer,
                 ));
             }
@@ -76,7 +78,8 @@ fn own(env: &Live) -> BTreeSet<String> {
 /// Removes the finalizer of a protected Secret that no account names any more.
 async fn unprotect_unless_named(
     env: Arc<Live>,
-    (namespace, name): (String, String),
+    namespace: String,
+    name: String,
     finalizer: String,
 ) {
     env.synced.cancelled().await;
@@ -122,7 +125,8 @@ pub async fn namespaces(
     relay(
         "namespaces",
         changes,
-        (&listed, stop),
+        &listed,
+        stop,
         |namespace: &PartialObjectMeta<Namespace>| {
             if listed.is_cancelled() {
                 wake::users_of_cluster_accounts(env.as_ref(), &namespace.name_any());
@@ -137,7 +141,8 @@ pub async fn namespaces(
 async fn relay<K: Resource + Debug>(
     what: &str,
     changes: impl futures::Stream<Item = Result<watcher::Event<K>, watcher::Error>>,
-    (listed, stop): (&CancellationToken, CancellationToken),
+    listed: &CancellationToken,
+    stop: CancellationToken,
     pass_on: impl Fn(&K),
 ) {
     let mut changes = std::pin::pin!(changes.take_until(stop.cancelled_owned()));

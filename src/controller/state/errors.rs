@@ -6,27 +6,13 @@ use jiff::Timestamp;
 
 use super::ProcessState;
 use crate::api::Uid;
-use crate::decide::memory::{ActionProblem, NO_GENERATION};
-use crate::decide::{Action, later};
+use crate::decide::later;
 
 /// So many errors in a row are reported. The third error comes 6 s after the first.
 const HINDERED: u32 = 3;
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 
 impl<P> ProcessState<P> {
-    /// A call was not made, although its record may have been written. It causes no back-off: the
-    /// next pass records it again.
-    pub fn call_not_made(
-        &self,
-        uid: &Uid,
-        (action, problem): (Action, ActionProblem),
-        now: Timestamp,
-    ) {
-        self.update(uid, |resource| {
-            resource.memory.failed(action, problem, NO_GENERATION, now)
-        });
-    }
-
     pub fn pass_succeeded(&self, uid: &Uid) {
         self.with(|contents| {
             contents.resources.change_known(uid, |resource| {

@@ -448,12 +448,9 @@ fn a_request_to_look_again_counts_once() {
             message: "no".into(),
         })
     };
-    state.step_failed(
-        &"one".into(),
-        (Action::Change, fault()),
-        3,
-        Timestamp::UNIX_EPOCH,
-    );
+    state.change_memory(&"one".into(), |memory| {
+        memory.failed(Action::Change, fault(), 3, Timestamp::UNIX_EPOCH);
+    });
     state.revocation_not_offered(&"one".into(), Timestamp::UNIX_EPOCH);
     let waits = || {
         state

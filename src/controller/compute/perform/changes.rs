@@ -41,7 +41,7 @@ impl<E: Environment> ComputeWork<'_, E> {
             })?;
             stands = Some((
                 at,
-                record_call(self.env, self.object, (Action::Change, at), calling).await?,
+                record_call(self.env, self.object, Action::Change, at, calling).await?,
             ));
         }
         let answer = self
@@ -75,11 +75,11 @@ impl<E: Environment> ComputeWork<'_, E> {
             restart: Some(restart.clone()),
             ..known
         };
-        let call = (Action::Restart, restart.at);
         let stands = record_call(
             self.env,
             self.object,
-            call,
+            Action::Restart,
+            restart.at,
             recording(self.object, calling)?,
         )
         .await?;

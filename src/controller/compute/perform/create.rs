@@ -133,7 +133,7 @@ impl<E: Environment> ComputeWork<'_, E> {
         .await;
         self.answered(first, &recorded);
         let recorded = recorded.map_err(not_recorded(self.env, self.object, Action::Create))?;
-        in_time(self.env, (Action::Create, intent.at))?;
+        in_time(self.env, Action::Create, intent.at)?;
         Ok(recorded)
     }
 

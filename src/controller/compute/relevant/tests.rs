@@ -40,7 +40,7 @@ fn bound() -> Filter {
 }
 
 fn relevant(latest: &LatestSnapshot) -> RelevantComputes {
-    RelevantComputes::of(latest, &bound(), (None, NOW), |at| later(at, GRACE))
+    RelevantComputes::of(latest, &bound(), None, NOW, |at| later(at, GRACE))
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn answered(compute: domain::Compute) -> Wrote {
 
 /// The view of a resource that wrote something.
 fn seen_after(latest: &LatestSnapshot, filter: &Filter, wrote: &Wrote) -> SnapshotState {
-    RelevantComputes::of(latest, filter, (Some(wrote), NOW), |at| later(at, GRACE)).snapshot
+    RelevantComputes::of(latest, filter, Some(wrote), NOW, |at| later(at, GRACE)).snapshot
 }
 
 #[test]

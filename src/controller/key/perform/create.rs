@@ -54,8 +54,14 @@ impl<E: Environment> KeyWork<'_, E> {
             intent: Some(intent.clone()),
             ..known
         })?;
-        let call = (Action::CreateKey, intent.at);
-        let intended = record_call(self.env, self.object, call, intended).await?;
+        let intended = record_call(
+            self.env,
+            self.object,
+            Action::CreateKey,
+            intent.at,
+            intended,
+        )
+        .await?;
         let created = platform
             .create_key(&organization, &intent.name, &self.object.spec.project_id)
             .await;
@@ -126,7 +132,8 @@ impl<E: Environment> KeyWork<'_, E> {
         };
         let content = secret::content(
             &self.object.spec,
-            (&key, &placeholder),
+            &key,
+            &placeholder,
             Some(&previous),
             base_url,
         );

@@ -54,7 +54,8 @@ impl Bench {
         let reader = Reader::new(
             None,
             reflector::store().1,
-            (&Arc::default(), &unreadable),
+            &Arc::default(),
+            &unreadable,
             &Later::default(),
         );
         Self { unreadable, reader }
