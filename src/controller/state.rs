@@ -27,7 +27,6 @@ use crate::api::Uid;
 use crate::decide::brake::{DeletionRefusal, DeletionRequest, DeletionWindow, Rules};
 use crate::decide::identity::RestartAnswer;
 use crate::decide::key::Probe;
-use crate::decide::memory::ActionProblem;
 use crate::decide::write_contention::{Repair, WriteContention};
 use crate::decide::{Action, Memory, Reason, Report};
 use crate::domain::Compute;

@@ -10,7 +10,7 @@ use axum::http;
 use dbplane::api::PlatformAccess;
 use dbplane::controller::environment::PassSettings;
 use dbplane::decide::Limits;
-use dbplane::plan::{self, Beginning, Outside, Plan, Planned, Step};
+use dbplane::plan::{self, Beginning, Outside, Plan, Planned, PlannedStep};
 use dbplane::platform::{
     ConnectError, Endpoint, HttpOptions, HttpPlatform, Platform, Platforms, Reach, Transport,
     Unanswered,
@@ -159,7 +159,7 @@ pub fn plan_of(simulation: &Shared) -> Plan {
 }
 
 /// A planned step as a call: verb, target and attributes, in the format of `made_call`.
-fn planned_call(step: &Step) -> Option<String> {
+fn planned_call(step: &PlannedStep) -> Option<String> {
     let fields = |fields: &[plan::FieldChange]| {
         let words: BTreeSet<String> = fields
             .iter()
@@ -172,21 +172,21 @@ fn planned_call(step: &Step) -> Option<String> {
         words.into_iter().collect::<Vec<_>>().join(" ")
     };
     match step {
-        Step::CreateCompute {
+        PlannedStep::CreateCompute {
             branch,
             type_,
             fields: set,
             ..
         } => Some(format!("create {type_} on {branch}: {}", fields(set))),
-        Step::ChangeCompute {
+        PlannedStep::ChangeCompute {
             compute,
             fields: set,
             ..
         } => Some(format!("change {compute}: {}", fields(set))),
-        Step::RestartCompute { compute, .. } => Some(format!("restart {compute}")),
-        Step::DeleteCompute { compute, .. } => Some(format!("delete {compute}")),
-        Step::CreateKey { .. } => Some("create key".to_owned()),
-        Step::RevokeKey { key } => Some(format!("revoke {key}")),
+        PlannedStep::RestartCompute { compute, .. } => Some(format!("restart {compute}")),
+        PlannedStep::DeleteCompute { compute, .. } => Some(format!("delete {compute}")),
+        PlannedStep::CreateKey { .. } => Some("create key".to_owned()),
+        PlannedStep::RevokeKey { key } => Some(format!("revoke {key}")),
         _ => None,
     }
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::history::compute;
 use super::in_memory::Resource;
-use super::in_memory::cluster::{NAMESPACE, Request, Target, full_name, place};
+use super::in_memory::cluster::{NAMESPACE, Request, RequestTarget, full_name, place};
 use super::in_memory::promises::{
     self, BoundCompute, LiveCompute, LiveKey, Maker, RecordedKey, World,
 };
@@ -96,9 +96,9 @@ impl Simulation {
             return;
         };
         let target = match request.target() {
-            Target::Object(resource) => &resource.1,
-            Target::Secret(name) => name,
-            Target::Namespace(_) => return,
+            RequestTarget::Object(resource) => &resource.1,
+            RequestTarget::Secret(name) => name,
+            RequestTarget::Namespace(_) => return,
         };
         if place(target).0 != place(&actor.1).0 {
             let violation = format!(

@@ -10,7 +10,7 @@ use crate::api::{AccountKind, ComputeType, PlatformAccess};
 use crate::decide::account::Availability;
 use crate::decide::compute::{Holder, Reserved, ReservedPlace};
 use crate::decide::identity::{Evidence, KeyIdentity, KeyIntent};
-use crate::decide::memory::ExistenceAnswer;
+use crate::decide::memory::{ActionProblem, ExistenceAnswer};
 use crate::decide::put_back::Doubt;
 use crate::domain::NameSupport;
 use crate::leadership::Leadership;
