@@ -126,27 +126,14 @@ pub fn contradicts(wanted: &Settings, seen: &Settings) -> bool {
 
 /// The single change that corrects all these differences.
 pub fn change(differences: &[&Difference]) -> ComputeChange {
-    differences
-        .iter()
-        .fold(ComputeChange::default(), |mut whole, difference| {
-            let part = &difference.change;
-            let settings = &mut whole.settings;
-            whole.branch_id = whole.branch_id.or_else(|| part.branch_id.clone());
-            settings.min = settings.min.or(part.settings.min);
-            settings.max = settings.max.or(part.settings.max);
-            settings.suspend_after = settings.suspend_after.or(part.settings.suspend_after);
-            settings.pooler_enabled = settings.pooler_enabled.or(part.settings.pooler_enabled);
-            settings.pooler_mode = settings
-                .pooler_mode
-                .take()
-                .or_else(|| part.settings.pooler_mode.clone());
-            settings.passwordless_access = settings
-                .passwordless_access
-                .or(part.settings.passwordless_access);
-            settings.disabled = settings.disabled.or(part.settings.disabled);
-            settings.postgres.0.extend(part.settings.postgres.0.clone());
-            whole
-        })
+    let mut whole = ComputeChange::default();
+    for Difference { change, .. } in differences {
+        whole.settings.set(&change.settings);
+        if let Some(branch) = &change.branch_id {
+            whole.branch_id = Some(branch.clone());
+        }
+    }
+    whole
 }
 
 /// The differences in one line: `size is 2, declared is 4; ...`.

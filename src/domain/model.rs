@@ -127,6 +127,32 @@ pub struct Settings {
     pub disabled: Option<bool>,
 }
 
+impl Settings {
+    /// Sets what a change contains. Its database settings replace all others, as on the platform.
+    pub fn set(&mut self, change: &Self) {
+        let Self {
+            min,
+            max,
+            suspend_after,
+            pooler_enabled,
+            pooler_mode,
+            postgres,
+            passwordless_access,
+            disabled,
+        } = change.clone();
+        self.min = min.or(self.min);
+        self.max = max.or(self.max);
+        self.suspend_after = suspend_after.or(self.suspend_after);
+        self.pooler_enabled = pooler_enabled.or(self.pooler_enabled);
+        self.pooler_mode = pooler_mode.or_else(|| self.pooler_mode.take());
+        self.passwordless_access = passwordless_access.or(self.passwordless_access);
+        self.disabled = disabled.or(self.disabled);
+        if !postgres.is_empty() {
+            self.postgres = postgres;
+        }
+    }
+}
+
 /// A compute, as the list of computes shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compute {

@@ -3,9 +3,7 @@
 use jiff::Timestamp;
 
 use crate::decide::drift;
-use crate::domain::{
-    Compute, ComputeChange, ComputeState, NameSupport, NewCompute, Settings, Support,
-};
+use crate::domain::{Compute, ComputeChange, ComputeState, NameSupport, NewCompute, Support};
 use crate::plan::steps::FieldChange;
 
 /// The result of a create beside the `others` of its project. Unknown properties have placeholders.
@@ -46,36 +44,13 @@ pub(super) fn created(
 /// Applies a change to a compute.
 pub(super) fn apply(compute: &mut Compute, change: &ComputeChange, now: Timestamp) {
     let interrupts = drift::interrupts(change, compute);
-    apply_settings(&mut compute.settings, &change.settings);
+    compute.settings.set(&change.settings);
     if let Some(branch) = &change.branch_id {
         compute.branch_id = branch.clone();
     }
     compute.updated_at = Some(now);
     if interrupts {
         compute.started_at = Some(now);
-    }
-}
-
-fn apply_settings(settings: &mut Settings, change: &Settings) {
-    let Settings {
-        min,
-        max,
-        suspend_after,
-        pooler_enabled,
-        pooler_mode,
-        postgres,
-        passwordless_access,
-        disabled,
-    } = change.clone();
-    settings.min = min.or(settings.min);
-    settings.max = max.or(settings.max);
-    settings.suspend_after = suspend_after.or(settings.suspend_after);
-    settings.pooler_enabled = pooler_enabled.or(settings.pooler_enabled);
-    settings.pooler_mode = pooler_mode.or_else(|| settings.pooler_mode.take());
-    settings.passwordless_access = passwordless_access.or(settings.passwordless_access);
-    settings.disabled = disabled.or(settings.disabled);
-    if !postgres.is_empty() {
-        settings.postgres = postgres;
     }
 }
 
