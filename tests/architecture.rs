@@ -67,7 +67,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("import", &["api", "decide", "domain", "validate"]),
-    ("in_memory", &["cluster", "controller", "decide"]),
+    ("in_memory", &["api", "cluster", "controller", "decide"]),
     ("leadership", &["clock"]),
     (
         "platform",
