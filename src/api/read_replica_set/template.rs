@@ -59,7 +59,7 @@ impl ReplicaSpec {
 
     /// True if a replica with this spec matches the template.
     pub fn is_of(&self, stands: &ComputeSpec) -> bool {
-        self.of(stands) == *stands
+        templated(&self.0) == templated(stands)
     }
 
     /// The new spec of a replica with this spec. Fields outside the template keep the values that users set.
@@ -73,6 +73,45 @@ impl ReplicaSpec {
             ..self.0.clone()
         }
     }
+}
+
+/// The fields of a spec that a template has. Each pass compares all replicas of a set, so nothing is copied.
+fn templated(spec: &ComputeSpec) -> impl PartialEq {
+    let ComputeSpec {
+        account_ref,
+        project_id,
+        branch_id,
+        type_,
+        size,
+        scale_to_zero,
+        pooler,
+        postgres_settings,
+        passwordless_access,
+        disabled,
+        existing: _,
+        compute_id: _,
+        on_missing,
+        ignore,
+        management: _,
+        deletion,
+        deletion_protection: _,
+        disruption,
+        maintenance,
+        schedules,
+        restart_token,
+        connection: _,
+    } = spec;
+    let place = (account_ref, project_id, branch_id, type_);
+    let settings = (
+        size,
+        scale_to_zero,
+        pooler,
+        postgres_settings,
+        passwordless_access,
+        disabled,
+    );
+    let times = (disruption, maintenance, schedules, restart_token);
+    (place, settings, times, on_missing, ignore, deletion)
 }
 
 impl Serialize for ReplicaSpec {
