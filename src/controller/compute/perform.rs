@@ -249,7 +249,7 @@ impl<E: Environment> ComputeWork<'_, E> {
 
     /// Reports what was done, and then the new parts of the report.
     async fn done(&self, action: &'static str, id: &ComputeId, event: &Event, news: Vec<Event>) {
-        let project = Some(self.object.spec.project_id.as_str());
+        let project = Some(&self.object.spec.project_id);
         acted(
             self.env,
             self.object,

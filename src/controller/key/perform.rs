@@ -216,7 +216,7 @@ impl<E: Environment> KeyWork<'_, E> {
         self.write_records(records).await?;
         let revoked = ActionLine {
             key: Some(name),
-            key_id: Some(id.0),
+            key_id: Some(id),
             ..self.did(Action::Revoke)
         };
         let done = format!("Revoked key {name} ({id}).");

@@ -32,7 +32,7 @@ pub(super) fn recording_keys<'a>(
 pub(super) fn wrote_key(secret: &str, key: &KeyIdentity) {
     let done = ActionLine {
         key: Some(&key.name),
-        key_id: Some(key.id.0),
+        key_id: Some(key.id),
         ..ActionLine::wrote_secret(secret)
     };
     done.log(&format!("Wrote key {} into Secret {secret}.", key.name));

@@ -85,7 +85,7 @@ impl<E: Environment> KeyWork<'_, E> {
         };
         let made = ActionLine {
             key: Some(&key.name),
-            key_id: Some(key.id.0),
+            key_id: Some(key.id),
             ..self.did(Action::CreateKey)
         };
         let text = format!("Created key {} ({}).", key.name, key.id);
