@@ -6,7 +6,9 @@ mod key;
 mod shape;
 mod sizes;
 
-use crate::domain::{Compute, Fault, Listed, NameSupport, Project, Role, Support};
+use crate::domain::{
+    Compute, Fault, Listed, NameSupport, OrganizationId, Project, ProjectId, Role, Support,
+};
 use crate::platform::{Platform, ReadAnswer};
 
 pub use key::KeyKind;
@@ -89,9 +91,9 @@ fn outcome<T>(read: &Result<Listed<T>, Fault>, of: &str) -> Result<String, Fault
 /// The organization and the projects to check.
 #[derive(Clone, Debug, Default)]
 pub struct CheckScope {
-    pub organization: Option<String>,
+    pub organization: Option<OrganizationId>,
     /// If empty, the first ones of the list.
-    pub projects: Vec<String>,
+    pub projects: Vec<ProjectId>,
 }
 
 /// Number of projects to check if none is named.
@@ -157,7 +159,10 @@ pub async fn check(
     findings
 }
 
-fn projects_to_check(scope: &CheckScope, listed: &Result<Listed<Project>, Fault>) -> Vec<String> {
+fn projects_to_check(
+    scope: &CheckScope,
+    listed: &Result<Listed<Project>, Fault>,
+) -> Vec<ProjectId> {
     if !scope.projects.is_empty() {
         return scope.projects.clone();
     }

@@ -39,6 +39,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::domain::{OrganizationId, ProjectId};
 pub use attention::Attention;
 pub use brake::Brake;
 pub use conditions::{Health, Report, Sync};
@@ -220,7 +221,7 @@ impl Default for Limits {
 pub enum AccountView {
     /// Its credentials can be used. `organization` is from its spec.
     Usable {
-        organization: Option<String>,
+        organization: Option<OrganizationId>,
     },
     Pending,
     /// The kind of the resource uses no account.
@@ -239,7 +240,7 @@ pub enum AccountView {
     /// A ClusterAccount that admits the namespace, but not for this project.
     ProjectNotAllowed {
         name: String,
-        project: String,
+        project: ProjectId,
     },
     /// It cannot be used. `message` is from its own condition.
     NotReady {

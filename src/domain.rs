@@ -3,6 +3,7 @@
 
 mod compute_state;
 mod fault;
+mod id;
 mod last_use;
 mod listed;
 mod model;
@@ -11,11 +12,12 @@ mod units;
 
 pub use compute_state::ComputeState;
 pub use fault::{Fault, Form};
+pub use id::{BranchId, ComputeId, KeyId, OrganizationId, ProjectId};
 pub use last_use::is_same_use;
 pub use listed::{Listed, Shown, Unreadable, UnreadableEntry};
 pub use model::{
-    Compute, ComputeChange, ComputeId, CreatedKey, KeyEntry, NewCompute, Operation, OrganizationId,
-    PoolingMode, PostgresSettings, Project, ProjectId, Role, Settings, SuspendAfter,
+    Compute, ComputeChange, CreatedKey, KeyEntry, NewCompute, Operation, PoolingMode,
+    PostgresSettings, Project, Role, Settings, SuspendAfter,
 };
 pub use support::{NameSupport, Support};
 pub use units::{COMPUTE_SIZES, ComputeUnits};

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::api::{AccountRef, Deletion, Management};
-use crate::domain::{self, KeyEntry, Role, Settings};
+use crate::domain::{self, BranchId, ComputeId, KeyEntry, ProjectId, Role, Settings};
 use crate::validate::Checker;
 
 pub use files::{File, FileRole};
@@ -33,9 +33,9 @@ pub struct Choices {
 /// A compute to declare.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoundCompute {
-    pub id: String,
-    pub project: String,
-    pub branch: String,
+    pub id: ComputeId,
+    pub project: ProjectId,
+    pub branch: BranchId,
     pub role: Role,
     pub name: Option<String>,
     pub created_at: Option<Timestamp>,
@@ -62,7 +62,7 @@ impl From<domain::Compute> for FoundCompute {
 /// An API key of one project. It cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FoundKey {
-    pub project: String,
+    pub project: ProjectId,
     pub name: String,
     pub id: String,
     /// Its address in a Terraform state. A ProjectKey that replaces it is then written.
@@ -107,7 +107,7 @@ pub struct Import {
 pub fn import(subjects: &Subjects, choices: &Choices, checker: &Checker) -> Import {
     let names = names::assign(&subjects.computes, &subjects.taken);
     let mut import = Import::default();
-    let mut projects = BTreeMap::<&str, files::ProjectFolder>::new();
+    let mut projects = BTreeMap::<&ProjectId, files::ProjectFolder>::new();
     for found in &subjects.computes {
         let name = names
             .get(&found.id)
@@ -131,7 +131,7 @@ pub fn import(subjects: &Subjects, choices: &Choices, checker: &Checker) -> Impo
         let Some(address) = &key.address else {
             // Keys matter only in projects with declared resources.
             projects
-                .get_mut(key.project.as_str())
+                .get_mut(&key.project)
                 .into_iter()
                 .for_each(|project| project.keys.push(key.clone()));
             continue;

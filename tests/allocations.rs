@@ -23,10 +23,10 @@ const COUNT: usize = 1000;
 fn stored(number: usize) -> Vec<u8> {
     let mut compute: Compute = serde_json::from_value(declared(number)).unwrap();
     let binding = Binding {
-        id: format!("ep-cool-darkness-{number:08}"),
-        project: "project-1".to_owned(),
+        id: format!("ep-cool-darkness-{number:08}").into(),
+        project: "project-1".into(),
         platform: Some("https://platform.example/api/v2".to_owned()),
-        branch: Some("br-1".to_owned()),
+        branch: Some("br-1".into()),
         origin: Origin::Created,
         at: Timestamp::UNIX_EPOCH,
     };

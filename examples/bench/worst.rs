@@ -135,7 +135,7 @@ fn recorded(mut object: Value, base_url: &str) -> Value {
     };
     let records = KeyRecords {
         lost: (0..KEYS).map(lost).collect(),
-        organization: Some(fleet::ORGANIZATION.to_owned()),
+        organization: Some(fleet::ORGANIZATION.into()),
         platform: Some(base_url.to_owned()),
         ..KeyRecords::default()
     };

@@ -129,7 +129,7 @@ mod tests {
         Ok(ids
             .iter()
             .map(|id| Project {
-                id: (*id).to_owned(),
+                id: (*id).into(),
                 ..Project::default()
             })
             .collect())

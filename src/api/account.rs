@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::common::{Condition, Duration};
 use super::{rules, schema};
+use crate::domain::{OrganizationId, ProjectId};
 
 /// The platform's address and the credentials for the resources of this namespace: base URL, organization, API key and rate limit.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -147,7 +148,7 @@ pub struct PlatformAccess {
     )]
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::identifier())]
-    pub organization_id: Option<String>,
+    pub organization_id: Option<OrganizationId>,
     /// The rate limit for requests that dbplane sends to the platform for this account; 600 a minute and 20 at once when absent. All resources of the account share this budget, and their namespaces take turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
@@ -229,7 +230,7 @@ pub struct NamespaceAccess {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::project_ids")]
     #[x_kube(validation = rules::identifiers())]
-    pub projects: Option<Vec<String>>,
+    pub projects: Option<Vec<ProjectId>>,
 }
 
 /// The observed state of the account: the projects and features that its credentials give access to.
@@ -242,7 +243,7 @@ pub struct AccountStatus {
     pub project_count: Option<u32>,
     /// Identifiers of those projects, sorted; at most 100.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub projects: Vec<String>,
+    pub projects: Vec<ProjectId>,
     /// Projects that resources name and that the credentials could list. If one of them is missing from a later list, dbplane knows that it was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_projects: Option<SeenProjects>,
@@ -282,14 +283,14 @@ pub struct SeenProjects {
         default,
         skip_serializing_if = "Option::is_none"
     )]
-    pub organization_id: Option<String>,
+    pub organization_id: Option<OrganizationId>,
     /// The UID of the Secret with the API key.
     #[serde(rename = "secretUID")]
     pub secret_uid: String,
     /// The version of that Secret.
     pub secret_version: String,
     /// Identifiers of the projects, sorted; at most 200.
-    pub projects: Vec<String>,
+    pub projects: Vec<ProjectId>,
 }
 
 /// Optional calls and fields that the platform offers. dbplane detects them with reads only, never with a change.

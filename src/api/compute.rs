@@ -23,7 +23,7 @@ pub use times::{
 use super::common::{AccountRef, Duration};
 use super::units::autoscaling_sizes;
 use super::{rules, schema};
-use crate::domain::ComputeUnits;
+use crate::domain::{BranchId, ComputeId, ComputeUnits, ProjectId};
 
 /// One compute of one branch. The platform chooses the values of fields that are not set, and dbplane does not enforce them.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -115,12 +115,12 @@ pub struct ComputeSpec {
     #[x_kube(validation = rules::identifier())]
     #[x_kube(validation = rules::immutable("create another Compute for another project"))]
     #[serde(rename = "projectID")]
-    pub project_id: String,
+    pub project_id: ProjectId,
     /// The platform's identifier of the branch that the compute serves. Changing it moves the compute to that branch, which interrupts connections. That branch must not have a primary compute yet.
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::identifier())]
     #[serde(rename = "branchID")]
-    pub branch_id: String,
+    pub branch_id: BranchId,
     /// ReadWrite for the primary compute (at most one per branch), ReadOnly for a read replica. Cannot be changed.
     #[serde(rename = "type")]
     #[x_kube(validation = rules::immutable("create another Compute of the other type"))]
@@ -154,7 +154,7 @@ pub struct ComputeSpec {
     #[serde(rename = "computeID", default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::compute_id())]
-    pub compute_id: Option<String>,
+    pub compute_id: Option<ComputeId>,
     /// How to handle a compute that was deleted on the platform while this resource still exists. Recreate (the default) creates another one, which has a different host. Report changes nothing and reports it. A compute that was imported with computeID is never recreated.
     #[serde(default)]
     pub on_missing: OnMissing,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::account::default_secret_key;
 use super::common::{AccountRef, Condition, Duration};
 use super::{rules, schema};
+use crate::domain::{KeyId, ProjectId};
 
 /// One project-scoped API key of the account's organization, and the Secret for it.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -74,7 +75,7 @@ pub struct ProjectKeySpec {
     #[x_kube(validation = rules::identifier())]
     #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     #[serde(rename = "projectID")]
-    pub project_id: String,
+    pub project_id: ProjectId,
     /// The beginning of the key's name in the platform's console, 1 to 32 characters. dbplane appends a unique part. When absent: the name of this resource, shortened if necessary. Cannot be changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
@@ -224,7 +225,7 @@ pub enum KeyDeletion {
 pub struct ProjectKeyStatus {
     /// The platform's identifier of the key in use.
     #[serde(rename = "keyID", default, skip_serializing_if = "Option::is_none")]
-    pub key_id: Option<i64>,
+    pub key_id: Option<KeyId>,
     /// The name of the key in the platform's console.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_name: Option<String>,
@@ -282,7 +283,7 @@ pub struct ProjectKeyStatus {
 pub struct KeyRecord {
     /// The platform's identifier of the key, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<i64>,
+    pub id: Option<KeyId>,
     /// The name of the key in the platform's console.
     pub name: String,
     /// When the key was replaced, or when dbplane attempted to create it.

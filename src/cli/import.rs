@@ -14,7 +14,7 @@ use super::files::UnreadableFile;
 use super::platform::{PlatformArgs, PlatformError, account_ref};
 use crate::api::{self, AccountKind, AccountRef};
 use crate::cluster::explained;
-use crate::domain::Fault;
+use crate::domain::{Fault, ProjectId};
 use crate::import::terraform::StateError;
 use crate::import::{Choices, Import, import};
 use crate::validate::{Checker, Unusable};
@@ -48,7 +48,7 @@ pub struct ImportArgs {
     /// Only these projects, separated by commas or each with its own flag; all that the key can
     /// access when absent
     #[arg(long, value_name = "ID", value_delimiter = ',')]
-    project: Vec<String>,
+    project: Vec<ProjectId>,
     /// Read a Terraform or OpenTofu state (terraform state pull) instead of the platform: a file,
     /// or - for standard input
     #[arg(long, value_name = "STATE|-", conflicts_with_all = ["base_url", "context"])]
@@ -119,7 +119,7 @@ pub enum Error {
     #[error(
         "cannot list the computes of project {project}: {fault}. Nothing was written. Name the projects to import with --project"
     )]
-    Computes { project: String, fault: Fault },
+    Computes { project: ProjectId, fault: Fault },
     #[error("cannot list the Computes of the cluster: {}", explained(.0))]
     Resources(kube::Error),
     #[error("cannot read {}: {}", .0.file, .0.cause)]

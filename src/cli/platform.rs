@@ -11,7 +11,7 @@ use secrecy::SecretString;
 use super::common::{KeyError, read_key};
 use crate::api::{Account, AccountKind, AccountRef, ClusterAccount, PlatformAccess};
 use crate::cluster::explained;
-use crate::domain::Fault;
+use crate::domain::{Fault, OrganizationId};
 use crate::leadership::Leadership;
 use crate::platform::{
     Connect, ConnectError, ConnectOptions, Endpoint, HttpOptions, NoMeter, OverHttp,
@@ -30,7 +30,7 @@ pub struct PlatformArgs {
     pub api_key: Option<PathBuf>,
     /// The platform's identifier of the organization
     #[arg(long, value_name = "ID", requires = "base_url")]
-    pub organization: Option<String>,
+    pub organization: Option<OrganizationId>,
     #[command(flatten)]
     pub reach: ReachArgs,
 }
@@ -196,7 +196,7 @@ impl PlatformArgs {
         })
     }
 
-    fn endpoint(&self, base_url: String, organization_id: Option<String>) -> Endpoint {
+    fn endpoint(&self, base_url: String, organization_id: Option<OrganizationId>) -> Endpoint {
         Endpoint {
             base_url,
             organization_id,

@@ -18,7 +18,7 @@ use crate::decide::account::Availability;
 use crate::decide::memory::ActionProblem;
 use crate::decide::released::has_finalizer;
 use crate::decide::{AccountView, Action, Observed, Reason};
-use crate::domain::{Fault, NameSupport};
+use crate::domain::{Fault, NameSupport, ProjectId};
 use crate::platform::{Latest, Listing};
 
 /// How a resource may use its account.
@@ -36,7 +36,7 @@ pub struct Access<P> {
 /// A resource that acts on a project of the platform through an account.
 pub trait UsesAccount: Resource {
     fn account_ref(&self) -> &AccountRef;
-    fn project_id(&self) -> &str;
+    fn project_id(&self) -> &ProjectId;
 }
 
 impl UsesAccount for Known<Compute> {
@@ -44,7 +44,7 @@ impl UsesAccount for Known<Compute> {
         &self.spec.account_ref
     }
 
-    fn project_id(&self) -> &str {
+    fn project_id(&self) -> &ProjectId {
         &self.spec.project_id
     }
 }
@@ -54,7 +54,7 @@ impl UsesAccount for Known<ProjectKey> {
         &self.spec.account_ref
     }
 
-    fn project_id(&self) -> &str {
+    fn project_id(&self) -> &ProjectId {
         &self.spec.project_id
     }
 }
@@ -313,7 +313,7 @@ pub fn is_granted<E: Environment>(
     env: &E,
     name: &AccountName,
     namespace: &str,
-    project: &str,
+    project: &ProjectId,
 ) -> bool {
     refusal(env, name, namespace, project).is_none()
 }
@@ -323,7 +323,7 @@ fn refusal<E: Environment>(
     env: &E,
     name: &AccountName,
     namespace: &str,
-    project: &str,
+    project: &ProjectId,
 ) -> Option<AccountView> {
     let account = cluster_account(env, name)?;
     refused_by(
@@ -338,7 +338,7 @@ fn refused_by(
     account: &ClusterAccount,
     namespace: &str,
     labels: impl FnOnce() -> Option<BTreeMap<String, String>>,
-    project: &str,
+    project: &ProjectId,
 ) -> Option<AccountView> {
     let name = || format!("ClusterAccount {}", account.name_any());
     let NamespaceAccess {
@@ -356,7 +356,7 @@ fn refused_by(
         .is_none_or(|projects| projects.iter().any(|admitted| admitted == project));
     (!is_admitted).then(|| AccountView::ProjectNotAllowed {
         name: name(),
-        project: project.to_owned(),
+        project: project.clone(),
     })
 }
 
@@ -389,7 +389,7 @@ mod tests {
             &account,
             "shop",
             || Some(BTreeMap::from([("db".to_owned(), "yes".to_owned())])),
-            "p-1",
+            &"p-1".into(),
         )
     }
 
@@ -424,7 +424,7 @@ mod tests {
         ] {
             let expected = AccountView::ProjectNotAllowed {
                 name: name(),
-                project: "p-1".to_owned(),
+                project: "p-1".into(),
             };
             assert_eq!(refused(&namespaces), Some(expected), "{namespaces}");
         }

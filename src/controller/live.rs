@@ -33,7 +33,7 @@ use crate::cluster::{ApiServer, resource_version};
 use crate::config::OperatorSettings;
 use crate::decide::account::KeyCount;
 use crate::decide::key::list_interval;
-use crate::domain::{Fault, Unreadable};
+use crate::domain::{Fault, OrganizationId, Unreadable};
 use crate::leadership::Leadership;
 use crate::platform::{
     ComputeInterest, Connect, ConnectError, ConnectOptions, Endpoint, KeyInterest, Keys,
@@ -123,7 +123,7 @@ impl Live {
         &self,
         object: &Known<ProjectKey>,
         connection: &AccountConnection<RateLimited>,
-    ) -> Option<Source> {
+    ) -> Option<Source<OrganizationId>> {
         let of = connection.access.organization_id.clone()?;
         let account = AccountName::of(&object.spec.account_ref, object);
         let keys = self
@@ -138,13 +138,13 @@ impl Live {
     }
 
     /// The source of a list of project or organization `of`, read through an account.
-    fn source(
+    fn source<Of>(
         &self,
         account: &AccountName,
         connection: &AccountConnection<RateLimited>,
-        of: String,
+        of: Of,
         poll_interval: Duration,
-    ) -> Source {
+    ) -> Source<Of> {
         let (account, room) = (account.to_string(), self.room(account));
         Source {
             account,

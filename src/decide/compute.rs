@@ -55,7 +55,7 @@ use super::seal::InvalidAnnotation;
 use super::{Decision, Health, Memory, Observed, Reason, Report, Wake, later};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, NotApplied};
 use crate::domain::{
-    Compute, ComputeState, Fault, Listed, NameSupport, PostgresSettings, Role, Shown,
+    Compute, ComputeId, ComputeState, Fault, Listed, NameSupport, PostgresSettings, Role, Shown,
 };
 
 /// The input of a decision about a Compute, besides its spec and the time.
@@ -71,7 +71,7 @@ pub struct ComputeFacts {
     /// The value of the restart annotation.
     pub restart_annotation: Option<String>,
     /// Computes that no create of this resource created, according to the user's annotation.
-    pub not_created: BTreeSet<String>,
+    pub not_created: BTreeSet<ComputeId>,
     /// The base URL of the account's platform.
     pub platform: Option<String>,
     /// The account's checks show that the project no longer exists.
@@ -317,12 +317,12 @@ impl ComputeCase<'_> {
     }
 
     /// True if this or another resource is bound to this compute.
-    fn is_taken(&self, id: &str) -> bool {
+    fn is_taken(&self, id: &ComputeId) -> bool {
         let own = self
             .identity
             .binding
             .as_ref()
-            .is_some_and(|binding| binding.id == id);
+            .is_some_and(|binding| binding.id == *id);
         own || self.observed.claims.bound.contains_key(id)
     }
 

@@ -237,7 +237,7 @@ fn branch(spec: &ComputeSpec, compute: &Compute) -> Option<Difference> {
     (compute.branch_id != spec.branch_id).then(|| Difference {
         field: "branchID".into(),
         text: differs("branchID", &compute.branch_id, &spec.branch_id),
-        declared: spec.branch_id.clone(),
+        declared: spec.branch_id.to_string(),
         reported: true,
         disruptive: true,
         change: ComputeChange {

@@ -25,7 +25,7 @@ use super::names::RECORD;
 use super::seal::{self, InvalidAnnotation, ObjectKey};
 use super::{WATCHED, later};
 use crate::api::ObjectMeta;
-use crate::domain::{self, NameSupport, Settings};
+use crate::domain::{self, BranchId, ComputeId, NameSupport, ProjectId, Settings};
 
 /// How a Compute was bound to its compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,14 +42,14 @@ pub enum Origin {
 /// The durable link from a Compute to its compute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding {
-    pub id: String,
-    pub project: String,
+    pub id: ComputeId,
+    pub project: ProjectId,
     /// The base URL of its platform.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
     /// The branch of the compute at the time of binding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
+    pub branch: Option<BranchId>,
     pub origin: Origin,
     pub at: Timestamp,
 }
@@ -59,14 +59,14 @@ pub struct Binding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateIntent {
     pub at: Timestamp,
-    pub branch: String,
+    pub branch: BranchId,
     /// The base URL of the platform that receives the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
     /// The computes of that type that the branch had before the create. Absent if the mark alone
     /// identifies the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub baseline: Option<BTreeSet<String>>,
+    pub baseline: Option<BTreeSet<ComputeId>>,
     /// When the platform created the newest compute of the baseline, if the platform shows that. An
     /// older compute can still be a new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,7 +114,7 @@ impl CreateIntent {
     }
 
     /// Returns true if the branch had this compute before the create, as far as recorded.
-    pub fn is_in_baseline(&self, id: &str) -> bool {
+    pub fn is_in_baseline(&self, id: &ComputeId) -> bool {
         self.baseline
             .as_ref()
             .is_some_and(|baseline| baseline.contains(id))
@@ -187,7 +187,7 @@ pub struct ComputeIdentity {
     pub made: Vec<CreateIntent>,
     /// Further computes from repeated creates, and since when the status names them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub twins: BTreeMap<String, Timestamp>,
+    pub twins: BTreeMap<ComputeId, Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartRecord>,
 }

@@ -11,7 +11,7 @@ use super::identity::RestartAnswer;
 use super::operations::Operations;
 use super::{Health, Reason, doubled, later};
 use crate::api::LastOperation;
-use crate::domain::{ComputeChange, Fault, Settings};
+use crate::domain::{ComputeChange, ComputeId, Fault, KeyId, Settings};
 use crate::text::sentence;
 
 /// An action that can fail.
@@ -92,7 +92,7 @@ pub struct Memory {
     /// The platform accepted a change or restart, and no later snapshot shows the compute settled.
     pub changing: bool,
     /// The compute that a create returned, until the resource is bound to it.
-    pub created: Option<String>,
+    pub created: Option<ComputeId>,
     /// Since when snapshots lack the bound compute.
     pub missing_since: Option<Timestamp>,
     /// The platform's last answer about the bound compute.
@@ -109,7 +109,7 @@ pub struct Memory {
     /// The settings that a Compute's schedules declare, and until when.
     pub agenda: Option<Arc<Agenda>>,
     /// The compute whose delete the platform last confirmed, and when.
-    pub deleted: Option<(String, Timestamp)>,
+    pub deleted: Option<(ComputeId, Timestamp)>,
 }
 
 /// Why an action has to wait, and until when.
@@ -204,7 +204,7 @@ impl Memory {
 
     /// The key that the platform returned instead of the one whose creation was recorded at that
     /// time.
-    pub fn other_key(&self, begun: Timestamp) -> Option<i64> {
+    pub fn other_key(&self, begun: Timestamp) -> Option<KeyId> {
         let own = self.is_own(Action::CreateKey, begun);
         let failure = self
             .failures

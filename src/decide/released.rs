@@ -4,6 +4,7 @@
 
 use super::names;
 use crate::api::ObjectMeta;
+use crate::domain::ProjectId;
 
 pub fn has_finalizer(meta: &ObjectMeta) -> bool {
     has_finalizer_named(meta, names::FINALIZER)
@@ -22,7 +23,7 @@ pub fn is_released(meta: &ObjectMeta) -> bool {
 }
 
 /// The message for a resource that is released because its project no longer exists.
-pub fn gone_with_its_project(project: &str, what: &str) -> String {
+pub fn gone_with_its_project(project: &ProjectId, what: &str) -> String {
     format!(
         "Project {project} is not listed any more, and the platform does not know it, so {what} counts as gone with it. A project that was \
          transferred to another organization looks the same. If that is so, {what} still exists: remove it there if nobody needs it."

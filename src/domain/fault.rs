@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::id::KeyId;
 use thiserror::Error;
 
 /// The reason why a call to the platform failed.
@@ -79,7 +80,7 @@ pub enum Fault {
     #[error(
         "the platform answered the creation of a key with key {id}, {message}; its secret is not used"
     )]
-    OtherKey { id: i64, message: String },
+    OtherKey { id: KeyId, message: String },
 }
 
 /// The form of an answer without the platform's form.

@@ -7,14 +7,8 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
+use super::id::{BranchId, ComputeId, KeyId, OrganizationId, ProjectId};
 use super::{ComputeState, ComputeUnits, Support};
-
-/// The platform's identifier of a project.
-pub type ProjectId = String;
-/// The platform's identifier of a compute.
-pub type ComputeId = String;
-/// The platform's identifier of an organization.
-pub type OrganizationId = String;
 
 /// A project, as the project list shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -158,7 +152,7 @@ impl Settings {
 pub struct Compute {
     pub id: ComputeId,
     pub project_id: ProjectId,
-    pub branch_id: String,
+    pub branch_id: BranchId,
     /// The platform's identifier of its region.
     pub region: Option<String>,
     pub role: Role,
@@ -191,7 +185,7 @@ impl Compute {
 /// A compute to create.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewCompute {
-    pub branch_id: String,
+    pub branch_id: BranchId,
     pub role: Role,
     /// The mark that identifies the create; only if the platform shows names.
     pub name: Option<String>,
@@ -201,7 +195,7 @@ pub struct NewCompute {
 /// The attributes of a compute to change. `None` or empty attributes are not sent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ComputeChange {
-    pub branch_id: Option<String>,
+    pub branch_id: Option<BranchId>,
     pub settings: Settings,
 }
 
@@ -219,7 +213,7 @@ pub struct Operation {
 /// A key in the answer to its create. The secret is shown only this once.
 #[derive(Clone, Debug)]
 pub struct CreatedKey {
-    pub id: i64,
+    pub id: KeyId,
     pub name: String,
     pub secret: SecretString,
     pub created_at: Option<Timestamp>,
@@ -230,7 +224,7 @@ pub struct CreatedKey {
 /// A key in the list of keys, if the platform offers one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyEntry {
-    pub id: i64,
+    pub id: KeyId,
     pub name: String,
     pub project_id: Option<ProjectId>,
     pub created_at: Option<Timestamp>,

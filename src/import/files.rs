@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{FoundKey, text};
 use crate::decide::names::Mark;
+use crate::domain::ProjectId;
 
 /// A file to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +38,8 @@ pub struct ProjectFolder {
 const KEYS: &str = "keys";
 
 /// All files, in a stable order.
-pub fn layout(projects: &BTreeMap<&str, ProjectFolder>, preface: &[String]) -> Vec<File> {
-    let folders = projects.keys().map(|project| (*project).to_owned());
+pub fn layout(projects: &BTreeMap<&ProjectId, ProjectFolder>, preface: &[String]) -> Vec<File> {
+    let folders = projects.keys().map(ToString::to_string);
     let mut files = vec![kustomization("", &text::comment(preface), folders, "")];
     for (id, project) in projects {
         let mut others = project.keys.clone();

@@ -7,7 +7,7 @@ use super::{Choices, FoundCompute, FoundKey, text};
 use crate::api::{AccountKind, ComputeType, Deletion, GROUP, Management};
 use crate::decide::declare::{Fields, beyond_defaults, fields};
 use crate::decide::names::Mark;
-use crate::domain::{PoolingMode, Role};
+use crate::domain::{BranchId, ComputeId, PoolingMode, ProjectId, Role};
 use crate::validate::{Checker, ManifestProblem};
 
 #[derive(Serialize)]
@@ -31,11 +31,11 @@ struct Metadata<'a> {
 struct ComputeFields<'a> {
     account_ref: Reference<'a>,
     #[serde(rename = "projectID")]
-    project_id: &'a str,
+    project_id: &'a ProjectId,
     #[serde(rename = "branchID")]
-    branch_id: &'a str,
+    branch_id: &'a BranchId,
     #[serde(rename = "computeID")]
-    compute_id: &'a str,
+    compute_id: &'a ComputeId,
     #[serde(rename = "type")]
     type_: ComputeType,
     management: Management,
@@ -49,7 +49,7 @@ struct ComputeFields<'a> {
 struct KeyFields<'a> {
     account_ref: Reference<'a>,
     #[serde(rename = "projectID")]
-    project_id: &'a str,
+    project_id: &'a ProjectId,
     key_name: &'a str,
     secret: SecretFields,
 }

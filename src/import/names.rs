@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{FoundCompute, FoundKey};
 use crate::decide::names::{Mark, digest};
-use crate::domain::Role;
+use crate::domain::{ComputeId, Role};
 
 /// Maximum length of a name that is also valid as a label value.
 const LONGEST: usize = 63;
@@ -16,7 +16,7 @@ const SHORTEST_DIGEST: usize = 6;
 
 /// A name for each compute, by its ID. If several computes would get the same name, the oldest one
 /// gets it. A younger compute never takes the name of an older one.
-pub fn assign(computes: &[FoundCompute], taken: &BTreeSet<String>) -> BTreeMap<String, String> {
+pub fn assign(computes: &[FoundCompute], taken: &BTreeSet<String>) -> BTreeMap<ComputeId, String> {
     let mut ordered: Vec<&FoundCompute> = computes.iter().collect();
     // A compute without a creation time counts as the oldest.
     ordered.sort_by_key(|found| (found.created_at, &found.project, &found.id));
@@ -26,7 +26,7 @@ pub fn assign(computes: &[FoundCompute], taken: &BTreeSet<String>) -> BTreeMap<S
         let digest = digest(&format!("{}/{}", found.project, found.id));
         let name = numbered(readable(found), &digest)
             .find(|name| !used.contains(name))
-            .unwrap_or_else(|| found.id.clone());
+            .unwrap_or_else(|| found.id.to_string());
         used.insert(name.clone());
         names.insert(found.id.clone(), name);
     }

@@ -98,9 +98,9 @@ impl StateContents {
         };
         let (name, settings) = (attributes.text("name"), settings(attributes));
         self.computes.push(FoundCompute {
-            id,
-            project,
-            branch,
+            id: id.into(),
+            project: project.into(),
+            branch: branch.into(),
             role,
             name,
             created_at: None,
@@ -118,7 +118,7 @@ impl StateContents {
         );
         match identity {
             (Some(project), Some(name), Some(id)) => self.keys.push(FoundKey {
-                project,
+                project: project.into(),
                 name,
                 id,
                 address: Some(address),
@@ -146,11 +146,13 @@ fn compute_within(kind: &str, address: &str, attributes: &Attributes) -> Option<
     Some(FoundCompute {
         id: endpoint
             .text("id")
-            .or_else(|| attributes.text("default_endpoint_id"))?,
-        project: project?,
+            .or_else(|| attributes.text("default_endpoint_id"))?
+            .into(),
+        project: project?.into(),
         branch: attributes
             .text("default_branch_id")
-            .or_else(|| branch.text("id"))?,
+            .or_else(|| branch.text("id"))?
+            .into(),
         role: Role::Primary,
         name: None,
         created_at: None,

@@ -21,7 +21,7 @@ use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed};
 use crate::controller::registry::AllKinds;
 use crate::controller::state::{AccountConnection, ProcessState};
-use crate::domain::Fault;
+use crate::domain::{Fault, OrganizationId, ProjectId};
 use crate::in_memory::Port;
 use crate::platform::{
     Budget, ComputeInterest, ConnectError, KeyInterest, LatestKeys, LatestSnapshot, NoMeter,
@@ -31,8 +31,8 @@ use crate::platform::{
 /// A list that a pass needs and that was not read yet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WantedList {
-    Computes(AccountName, String),
-    Keys(AccountName, String),
+    Computes(AccountName, ProjectId),
+    Keys(AccountName, OrganizationId),
 }
 
 /// The platforms of accounts, each with its address.

@@ -14,8 +14,8 @@ use super::steps::PlannedStep;
 use super::trail::StepTrail;
 use crate::decide::drift;
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, Listed,
-    NewCompute, Operation, Project, Role, Shown,
+    Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, KeyId, Listed,
+    NewCompute, Operation, OrganizationId, Project, ProjectId, Role, Shown,
 };
 use crate::platform::{
     ChangeAnswer, KeyList, Keys, Latest, Platform, ProjectComputes, Reading, Tick,
@@ -45,10 +45,10 @@ impl fmt::Debug for InMemoryPlatform {
 #[derive(Default)]
 struct PlatformState {
     projects: Option<Result<Listed<Project>, Fault>>,
-    computes: BTreeMap<String, Result<PlannedList<Compute>, Fault>>,
-    keys: BTreeMap<String, Result<PlannedList<KeyEntry>, Fault>>,
+    computes: BTreeMap<ProjectId, Result<PlannedList<Compute>, Fault>>,
+    keys: BTreeMap<OrganizationId, Result<PlannedList<KeyEntry>, Fault>>,
     /// The latest readings, with the number of changes that they show.
-    shown: BTreeMap<String, (u64, Arc<Reading<ProjectComputes>>)>,
+    shown: BTreeMap<ProjectId, (u64, Arc<Reading<ProjectComputes>>)>,
     latest_keys: Option<(u64, Arc<KeyList>)>,
     made: i64,
     changes: u64,
@@ -80,9 +80,9 @@ impl<T: Clone> PlannedList<T> {
 }
 
 /// The list of a project or an organization with the changes so far, or `None` if it was not read.
-fn known<T: Clone>(
-    lists: &BTreeMap<String, Result<PlannedList<T>, Fault>>,
-    of: &str,
+fn known<Of: Ord, T: Clone>(
+    lists: &BTreeMap<Of, Result<PlannedList<T>, Fault>>,
+    of: &Of,
 ) -> Option<Result<Listed<T>, Fault>> {
     match lists.get(of)? {
         Ok(list) => Some(Ok(list.now.clone())),
@@ -114,7 +114,7 @@ impl InMemoryPlatform {
     /// The state of a project, or `None` if it was not read.
     pub fn snapshot(
         &self,
-        project: &str,
+        project: &ProjectId,
         tick: Tick,
         after: Option<Tick>,
     ) -> Option<Latest<ProjectComputes>> {
@@ -132,7 +132,7 @@ impl InMemoryPlatform {
             };
             state
                 .shown
-                .insert(project.to_owned(), (state.changes, reading.clone()));
+                .insert(project.clone(), (state.changes, reading.clone()));
             Some(read(reading))
         })
     }
@@ -140,7 +140,7 @@ impl InMemoryPlatform {
     /// The state of the keys of an organization, or `None` if they were not read.
     pub fn keys(
         &self,
-        organization: &str,
+        organization: &OrganizationId,
         tick: Tick,
         after: Option<Tick>,
     ) -> Option<Latest<Keys>> {
@@ -162,12 +162,12 @@ impl InMemoryPlatform {
     }
 
     /// The change of a compute in this plan.
-    pub fn change_of(&self, project: &str, id: &str) -> BeforeAndAfter {
+    pub fn change_of(&self, project: &ProjectId, id: &ComputeId) -> BeforeAndAfter {
         self.with(|state| {
             let Some(Ok(listed)) = state.computes.get(project) else {
                 return BeforeAndAfter::default();
             };
-            let find = |all: &[Compute]| all.iter().find(|compute| compute.id == id).cloned();
+            let find = |all: &[Compute]| all.iter().find(|compute| compute.id == *id).cloned();
             BeforeAndAfter {
                 before: find(&listed.before),
                 after: find(listed.now.shown()),
@@ -178,8 +178,8 @@ impl InMemoryPlatform {
     /// Changes a compute in a project that was read.
     fn change<T>(
         &self,
-        project: &str,
-        id: &str,
+        project: &ProjectId,
+        id: &ComputeId,
         change: impl FnOnce(&mut Compute) -> T,
     ) -> Result<T, Fault> {
         self.with(|state| {
@@ -193,7 +193,7 @@ impl InMemoryPlatform {
                     .now
                     .shown_mut()
                     .iter_mut()
-                    .find(|compute| compute.id == id)
+                    .find(|compute| compute.id == *id)
             });
             found.map(change).ok_or_else(|| not_found("compute", id))
         })
@@ -233,7 +233,7 @@ impl Platform for InMemoryPlatform {
         read
     }
 
-    async fn list_computes(&self, project: &str) -> Result<Listed<Compute>, Fault> {
+    async fn list_computes(&self, project: &ProjectId) -> Result<Listed<Compute>, Fault> {
         if let Some(known) = self.with(|state| known(&state.computes, project)) {
             return known;
         }
@@ -241,28 +241,28 @@ impl Platform for InMemoryPlatform {
         self.with(|state| {
             state
                 .computes
-                .insert(project.to_owned(), read.clone().map(PlannedList::read))
+                .insert(project.clone(), read.clone().map(PlannedList::read))
         });
         read
     }
 
     /// Uses the list: a platform without a call to read one compute could answer only a change.
-    async fn has_compute(&self, project: &str, compute: &str) -> Result<bool, Fault> {
+    async fn has_compute(&self, project: &ProjectId, compute: &ComputeId) -> Result<bool, Fault> {
         let listed = self.list_computes(project).await?;
         Ok(!matches!(
-            listed.find(Some(compute), |listed| listed.id == compute),
+            listed.find(Some(compute), |listed| listed.id == *compute),
             Shown::Absent
         ))
     }
 
     async fn create_compute(
         &self,
-        project: &str,
+        project: &ProjectId,
         new: &NewCompute,
     ) -> Result<(Compute, Vec<Operation>), Fault> {
         let others = self.list_computes(project).await?;
         let compute = self.with(|state| {
-            let id = format!("new-compute-{}", state.number_of_new());
+            let id = format!("new-compute-{}", state.number_of_new()).into();
             let compute = compute::created(id, project, new, others.shown(), self.now);
             if let Some(Ok(listed)) = state.computes.get_mut(project) {
                 listed.now.shown_mut().push(compute.clone());
@@ -278,7 +278,7 @@ impl Platform for InMemoryPlatform {
             settings: new.settings.clone(),
         };
         self.trail.record(PlannedStep::CreateCompute {
-            project: project.to_owned(),
+            project: project.clone(),
             branch: new.branch_id.clone(),
             type_: type_.to_owned(),
             compute: compute.id.clone(),
@@ -289,8 +289,8 @@ impl Platform for InMemoryPlatform {
 
     async fn update_compute(
         &self,
-        project: &str,
-        compute: &str,
+        project: &ProjectId,
+        compute: &ComputeId,
         change: &ComputeChange,
     ) -> Result<ChangeAnswer, Fault> {
         let (before, after) = self.change(project, compute, |compute| {
@@ -299,8 +299,8 @@ impl Platform for InMemoryPlatform {
             (before, compute.clone())
         })?;
         self.trail.record(PlannedStep::ChangeCompute {
-            project: project.to_owned(),
-            compute: compute.to_owned(),
+            project: project.clone(),
+            compute: compute.clone(),
             fields: compute::changed_fields(change, Some(&before)),
             interrupts: drift::interrupts(change, &before)
                 && before.current_state != ComputeState::Idle,
@@ -311,10 +311,10 @@ impl Platform for InMemoryPlatform {
         })
     }
 
-    async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault> {
+    async fn delete_compute(&self, project: &ProjectId, compute: &ComputeId) -> Result<(), Fault> {
         // It is sent even if a list does not show the compute.
         self.trail.record(PlannedStep::DeleteCompute {
-            project: project.to_owned(),
+            project: project.clone(),
             compute: compute.clone(),
         });
         self.list_computes(project).await?;
@@ -336,7 +336,7 @@ impl Platform for InMemoryPlatform {
 
     async fn restart_compute(
         &self,
-        project: &str,
+        project: &ProjectId,
         compute: &ComputeId,
     ) -> Result<ChangeAnswer, Fault> {
         let after = self.change(project, compute, |compute| {
@@ -345,7 +345,7 @@ impl Platform for InMemoryPlatform {
             compute.clone()
         })?;
         self.trail.record(PlannedStep::RestartCompute {
-            project: project.to_owned(),
+            project: project.clone(),
             compute: compute.clone(),
         });
         Ok(ChangeAnswer {
@@ -356,17 +356,17 @@ impl Platform for InMemoryPlatform {
 
     async fn create_key(
         &self,
-        organization: &str,
+        organization: &OrganizationId,
         name: &str,
-        project: &str,
+        project: &ProjectId,
     ) -> Result<CreatedKey, Fault> {
         let id = self.with(|state| {
-            let id = FIRST_NUMBER + state.number_of_new();
+            let id = KeyId(FIRST_NUMBER + state.number_of_new());
             if let Some(Ok(listed)) = state.keys.get_mut(organization) {
                 listed.now.shown_mut().push(KeyEntry {
                     id,
                     name: name.to_owned(),
-                    project_id: Some(project.to_owned()),
+                    project_id: Some(project.clone()),
                     created_at: Some(self.now),
                     last_used_at: None,
                     last_used_from: None,
@@ -375,7 +375,7 @@ impl Platform for InMemoryPlatform {
             id
         });
         self.trail.record(PlannedStep::CreateKey {
-            project: project.to_owned(),
+            project: project.clone(),
         });
         Ok(CreatedKey {
             id,
@@ -383,12 +383,12 @@ impl Platform for InMemoryPlatform {
             secret: SecretString::from(format!("{NO_SECRET}-{id}")),
             created_at: Some(self.now),
             created_by: None,
-            project_id: Some(project.to_owned()),
+            project_id: Some(project.clone()),
         })
     }
 
     /// Planned keys count as accepted. Other keys are checked with a read, as the operator does.
-    async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault> {
+    async fn probe_key(&self, secret: &SecretString, project: &ProjectId) -> Result<(), Fault> {
         if secret.expose_secret().starts_with(NO_SECRET) {
             return Ok(());
         }
@@ -397,13 +397,13 @@ impl Platform for InMemoryPlatform {
 
     async fn list_operations(
         &self,
-        project: &str,
-        compute: &str,
+        project: &ProjectId,
+        compute: &ComputeId,
     ) -> Result<Listed<Operation>, Fault> {
         self.source.list_operations(project, compute).await
     }
 
-    async fn list_keys(&self, organization: &str) -> Result<Listed<KeyEntry>, Fault> {
+    async fn list_keys(&self, organization: &OrganizationId) -> Result<Listed<KeyEntry>, Fault> {
         if let Some(known) = self.with(|state| known(&state.keys, organization)) {
             return known;
         }
@@ -411,13 +411,13 @@ impl Platform for InMemoryPlatform {
         self.with(|state| {
             state
                 .keys
-                .insert(organization.to_owned(), read.clone().map(PlannedList::read))
+                .insert(organization.clone(), read.clone().map(PlannedList::read))
         });
         read
     }
 
-    async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {
-        let key = if id > FIRST_NUMBER {
+    async fn revoke_key(&self, organization: &OrganizationId, id: KeyId) -> Result<(), Fault> {
+        let key = if id.0 > FIRST_NUMBER {
             "a new one".to_owned()
         } else {
             id.to_string()

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::api::{Compute, Condition, Known};
 use crate::controller::object::AccountName;
 use crate::decide::{Report, Wake};
-use crate::domain;
+use crate::domain::{self, ComputeId, ProjectId};
 
 use super::cluster::PlanCluster;
 use super::environment::Planner;
@@ -20,8 +20,8 @@ use super::steps::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     account: AccountName,
-    project: String,
-    compute: String,
+    project: ProjectId,
+    compute: ComputeId,
 }
 
 /// The binding of every Compute.

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::id::Id;
+use crate::domain::{BranchId, ComputeId, ProjectId};
 
 /// A step of the operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -14,34 +15,34 @@ use super::id::Id;
 )]
 pub enum PlannedStep {
     CreateCompute {
-        project: String,
-        branch: String,
+        project: ProjectId,
+        branch: BranchId,
         #[serde(rename = "type")]
         type_: String,
         /// A placeholder for the compute, which has no identifier yet.
-        compute: String,
+        compute: ComputeId,
         fields: Vec<FieldChange>,
     },
     ChangeCompute {
-        project: String,
-        compute: String,
+        project: ProjectId,
+        compute: ComputeId,
         fields: Vec<FieldChange>,
         interrupts: bool,
     },
     RestartCompute {
-        project: String,
-        compute: String,
+        project: ProjectId,
+        compute: ComputeId,
     },
     DeleteCompute {
-        project: String,
-        compute: String,
+        project: ProjectId,
+        compute: ComputeId,
     },
     /// The resource is bound to an existing compute.
     LinkCompute {
-        compute: String,
+        compute: ComputeId,
     },
     CreateKey {
-        project: String,
+        project: ProjectId,
     },
     RevokeKey {
         /// The platform's ID of the key, or a placeholder for a planned key.

@@ -13,6 +13,7 @@ use thiserror::Error;
 use super::{
     Budget, Clients, HttpOptions, HttpPlatform, Meter, Rate, RateLimited, Reach, Room, Transport,
 };
+use crate::domain::OrganizationId;
 use crate::leadership::Leadership;
 
 /// The address of a platform, and the organization that it is called for.
@@ -21,7 +22,7 @@ pub struct Endpoint {
     /// Base URL, ending with the version segment, with or without a trailing slash.
     pub base_url: String,
     /// The organization whose projects dbplane manages. Every request names it.
-    pub organization_id: Option<String>,
+    pub organization_id: Option<OrganizationId>,
     /// The hosts that it may have.
     pub reach: Reach,
 }

@@ -10,16 +10,17 @@ use tokio::time::Instant;
 
 use super::{Budget, ChangeAnswer, Meter, Platform, Rate, RateLimited};
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, Listed,
-    NewCompute, Operation, Project, Role, Settings, Support, UnreadableEntry,
+    Compute, ComputeChange, ComputeId, ComputeState, CreatedKey, Fault, KeyEntry, KeyId, Listed,
+    NewCompute, Operation, OrganizationId, Project, ProjectId, Role, Settings, Support,
+    UnreadableEntry,
 };
 
 /// An idle primary.
 pub(crate) fn compute(id: &str, branch: &str) -> Compute {
     Compute {
-        id: id.to_owned(),
-        project_id: "p".to_owned(),
-        branch_id: branch.to_owned(),
+        id: id.into(),
+        project_id: "p".into(),
+        branch_id: branch.into(),
         region: None,
         role: Role::Primary,
         host: None,
@@ -39,7 +40,7 @@ pub(crate) fn compute(id: &str, branch: &str) -> Compute {
 /// A key that was never used.
 pub(super) fn key(id: i64, name: &str) -> KeyEntry {
     KeyEntry {
-        id,
+        id: KeyId(id),
         name: name.to_owned(),
         project_id: None,
         created_at: None,
@@ -174,26 +175,26 @@ impl Platform for Fake {
     async fn list_projects(&self) -> Result<Listed<Project>, Fault> {
         self.called("list_projects", Listed::default).await
     }
-    async fn list_computes(&self, _: &str) -> Result<Listed<Compute>, Fault> {
+    async fn list_computes(&self, _: &ProjectId) -> Result<Listed<Compute>, Fault> {
         self.called("list_computes", || {
             let unreadable = self.unreadable.lock().unwrap().clone();
             Listed::new(self.computes.lock().unwrap().clone(), unreadable.into())
         })
         .await
     }
-    async fn has_compute(&self, _: &str, id: &str) -> Result<bool, Fault> {
+    async fn has_compute(&self, _: &ProjectId, id: &ComputeId) -> Result<bool, Fault> {
         self.called("has_compute", || {
             self.computes
                 .lock()
                 .unwrap()
                 .iter()
-                .any(|compute| compute.id == id)
+                .any(|compute| compute.id == *id)
         })
         .await
     }
     async fn create_compute(
         &self,
-        _: &str,
+        _: &ProjectId,
         _: &NewCompute,
     ) -> Result<(Compute, Vec<Operation>), Fault> {
         self.called("create_compute", || (compute("ep-new", "br-1"), Vec::new()))
@@ -201,21 +202,26 @@ impl Platform for Fake {
     }
     async fn update_compute(
         &self,
-        _: &str,
-        _: &str,
+        _: &ProjectId,
+        _: &ComputeId,
         _: &ComputeChange,
     ) -> Result<ChangeAnswer, Fault> {
         self.called("update_compute", ChangeAnswer::default).await
     }
-    async fn delete_compute(&self, _: &str, _: &ComputeId) -> Result<(), Fault> {
+    async fn delete_compute(&self, _: &ProjectId, _: &ComputeId) -> Result<(), Fault> {
         self.called("delete_compute", || ()).await
     }
-    async fn restart_compute(&self, _: &str, _: &ComputeId) -> Result<ChangeAnswer, Fault> {
+    async fn restart_compute(&self, _: &ProjectId, _: &ComputeId) -> Result<ChangeAnswer, Fault> {
         self.called("restart_compute", ChangeAnswer::default).await
     }
-    async fn create_key(&self, _: &str, name: &str, _: &str) -> Result<CreatedKey, Fault> {
+    async fn create_key(
+        &self,
+        _: &OrganizationId,
+        name: &str,
+        _: &ProjectId,
+    ) -> Result<CreatedKey, Fault> {
         let key = CreatedKey {
-            id: 1,
+            id: KeyId(1),
             name: name.to_owned(),
             secret: SecretString::from("secret"),
             created_at: None,
@@ -224,17 +230,21 @@ impl Platform for Fake {
         };
         self.called("create_key", || key).await
     }
-    async fn probe_key(&self, _: &SecretString, _: &str) -> Result<(), Fault> {
+    async fn probe_key(&self, _: &SecretString, _: &ProjectId) -> Result<(), Fault> {
         self.called("probe_key", || ()).await
     }
-    async fn list_operations(&self, _: &str, _: &str) -> Result<Listed<Operation>, Fault> {
+    async fn list_operations(
+        &self,
+        _: &ProjectId,
+        _: &ComputeId,
+    ) -> Result<Listed<Operation>, Fault> {
         self.called("list_operations", Listed::default).await
     }
-    async fn list_keys(&self, _: &str) -> Result<Listed<KeyEntry>, Fault> {
+    async fn list_keys(&self, _: &OrganizationId) -> Result<Listed<KeyEntry>, Fault> {
         self.called("list_keys", || self.keys.lock().unwrap().clone().into())
             .await
     }
-    async fn revoke_key(&self, _: &str, _: i64) -> Result<(), Fault> {
+    async fn revoke_key(&self, _: &OrganizationId, _: KeyId) -> Result<(), Fault> {
         self.called("revoke_key", || ()).await
     }
 }

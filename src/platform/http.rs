@@ -32,8 +32,8 @@ use self::text::{described, has_form};
 use self::wire::{ChangeBody, CreateBody, CreateKeyBody, DecodeError};
 use super::{Budget, ChangeAnswer, ConnectError, Endpoint, FOR, Platform, Priority, Room};
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, CreatedKey, Fault, Form, KeyEntry, Listed, NewCompute,
-    Operation, Project,
+    Compute, ComputeChange, ComputeId, CreatedKey, Fault, Form, KeyEntry, KeyId, Listed,
+    NewCompute, Operation, OrganizationId, Project, ProjectId,
 };
 use crate::spans;
 
@@ -177,7 +177,7 @@ impl HttpPlatform {
     }
 
     /// The answer to a change of a compute.
-    fn answer(&self, body: &[u8], project: &str) -> Result<ChangeAnswer, DecodeError> {
+    fn answer(&self, body: &[u8], project: &ProjectId) -> Result<ChangeAnswer, DecodeError> {
         let answer = wire::answer(body, project)?;
         let operations = answer
             .operations
@@ -190,7 +190,7 @@ impl HttpPlatform {
         })
     }
 
-    async fn read_keys(&self, organization: &str) -> Result<Listed<KeyEntry>, Fault> {
+    async fn read_keys(&self, organization: &OrganizationId) -> Result<Listed<KeyEntry>, Fault> {
         let list = List {
             of: format!("API keys of organization {organization}"),
             remedy: "Revoke keys that nobody needs",
@@ -212,11 +212,11 @@ impl Platform for HttpPlatform {
             segments: &["projects"],
             limit: Some(PROJECTS_A_PAGE),
         };
-        self.pages(list, wire::projects, |project| project.id.clone())
+        self.pages(list, wire::projects, |project| project.id.to_string())
             .await
     }
 
-    async fn list_computes(&self, project: &str) -> Result<Listed<Compute>, Fault> {
+    async fn list_computes(&self, project: &ProjectId) -> Result<Listed<Compute>, Fault> {
         let list = List {
             of: format!("computes of project {project}"),
             remedy: "Delete computes that nobody needs, or divide them among several projects",
@@ -227,7 +227,7 @@ impl Platform for HttpPlatform {
             .pages(
                 list,
                 |body| wire::computes(body, project),
-                |compute| compute.id.clone(),
+                |compute| compute.id.to_string(),
             )
             .await?;
         let (mut computes, unreadable) = listed.into_parts();
@@ -250,7 +250,7 @@ impl Platform for HttpPlatform {
         }
     }
 
-    async fn has_compute(&self, project: &str, compute: &str) -> Result<bool, Fault> {
+    async fn has_compute(&self, project: &ProjectId, compute: &ComputeId) -> Result<bool, Fault> {
         let answered = self.shows_compute(project, compute).await;
         if !is_plain_missing(&answered) {
             return answered;
@@ -266,10 +266,10 @@ impl Platform for HttpPlatform {
 
     async fn create_compute(
         &self,
-        project: &str,
+        project: &ProjectId,
         new: &NewCompute,
     ) -> Result<(Compute, Vec<Operation>), Fault> {
-        let segments = ["projects", project, "endpoints"];
+        let segments: [&str; 3] = ["projects", project, "endpoints"];
         let body = self
             .change(
                 Method::POST,
@@ -288,11 +288,11 @@ impl Platform for HttpPlatform {
 
     async fn update_compute(
         &self,
-        project: &str,
-        compute: &str,
+        project: &ProjectId,
+        compute: &ComputeId,
         change: &ComputeChange,
     ) -> Result<ChangeAnswer, Fault> {
-        let segments = ["projects", project, "endpoints", compute];
+        let segments: [&str; 4] = ["projects", project, "endpoints", compute];
         let body = self
             .change(Method::PATCH, &segments, &ChangeBody::from(change))
             .await??;
@@ -303,8 +303,8 @@ impl Platform for HttpPlatform {
             .map_err(|error| self.undecodable(error))
     }
 
-    async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault> {
-        let segments = ["projects", project, "endpoints", compute.as_str()];
+    async fn delete_compute(&self, project: &ProjectId, compute: &ComputeId) -> Result<(), Fault> {
+        let segments: [&str; 4] = ["projects", project, "endpoints", compute];
         let body = self
             .exchange
             .send(Call::new(Method::DELETE, &segments))
@@ -315,16 +315,10 @@ impl Platform for HttpPlatform {
 
     async fn restart_compute(
         &self,
-        project: &str,
+        project: &ProjectId,
         compute: &ComputeId,
     ) -> Result<ChangeAnswer, Fault> {
-        let segments = [
-            "projects",
-            project,
-            "endpoints",
-            compute.as_str(),
-            "restart",
-        ];
+        let segments: [&str; 5] = ["projects", project, "endpoints", compute, "restart"];
         let body = self
             .exchange
             .send(Call::new(Method::POST, &segments))
@@ -335,15 +329,15 @@ impl Platform for HttpPlatform {
 
     async fn create_key(
         &self,
-        organization: &str,
+        organization: &OrganizationId,
         name: &str,
-        project: &str,
+        project: &ProjectId,
     ) -> Result<CreatedKey, Fault> {
         let body = CreateKeyBody {
             key_name: name,
             project_id: project,
         };
-        let segments = ["organizations", organization, "api_keys"];
+        let segments: [&str; 3] = ["organizations", organization, "api_keys"];
         let answer = self.change(Method::POST, &segments, &body).await??;
         let key = wire::created(&answer, name).map_err(|error| self.undecodable(error))?;
         match wire::difference(&key, name, project) {
@@ -355,8 +349,8 @@ impl Platform for HttpPlatform {
         }
     }
 
-    async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault> {
-        let segments = ["projects", project, "endpoints"];
+    async fn probe_key(&self, secret: &SecretString, project: &ProjectId) -> Result<(), Fault> {
+        let segments: [&str; 3] = ["projects", project, "endpoints"];
         let exchange = self.exchange.with_secret(secret);
         match exchange.send(Call::get(&segments)).await? {
             Ok(body) => wire::computes(&body, project)
@@ -369,10 +363,10 @@ impl Platform for HttpPlatform {
 
     async fn list_operations(
         &self,
-        project: &str,
-        compute: &str,
+        project: &ProjectId,
+        compute: &ComputeId,
     ) -> Result<Listed<Operation>, Fault> {
-        let segments = ["projects", project, "operations"];
+        let segments: [&str; 3] = ["projects", project, "operations"];
         let call = Call {
             query: &[("limit", OPERATIONS)],
             ..Call::get(&segments)
@@ -382,7 +376,7 @@ impl Platform for HttpPlatform {
         let (operations, unreadable) = listed.into_parts();
         let of_compute = operations
             .into_iter()
-            .filter(|operation| operation.compute_id.as_deref() == Some(compute));
+            .filter(|operation| operation.compute_id.as_ref() == Some(compute));
         Ok(Listed::new(
             of_compute
                 .map(|operation| self.exchange.tidied(operation))
@@ -391,7 +385,7 @@ impl Platform for HttpPlatform {
         ))
     }
 
-    async fn list_keys(&self, organization: &str) -> Result<Listed<KeyEntry>, Fault> {
+    async fn list_keys(&self, organization: &OrganizationId) -> Result<Listed<KeyEntry>, Fault> {
         let answered = self.read_keys(organization).await;
         if !is_plain_missing(&answered) {
             return answered;
@@ -414,9 +408,9 @@ impl Platform for HttpPlatform {
             })
     }
 
-    async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {
+    async fn revoke_key(&self, organization: &OrganizationId, id: KeyId) -> Result<(), Fault> {
         let id_text = id.to_string();
-        let segments = ["organizations", organization, "api_keys", id_text.as_str()];
+        let segments: [&str; 4] = ["organizations", organization, "api_keys", &id_text];
         match self
             .exchange
             .send(Call::new(Method::DELETE, &segments))

@@ -175,11 +175,11 @@ where
 
 /// The list to read, and how to read it.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct Source<Of> {
     /// The account. Together with `of` it identifies the task.
     pub account: String,
     /// The project or the organization.
-    pub of: String,
+    pub of: Of,
     /// If it differs from the previous one (another key or address), the old reading is dropped and
     /// the list is read at once.
     pub platform: Arc<RateLimited>,
@@ -190,7 +190,7 @@ pub struct Source {
 }
 
 /// The account, and the project or organization.
-pub type ListName = (String, String);
+pub type ListName<L> = (String, <L as Listing>::Of);
 
 /// The task of a list, and its latest state.
 type Subscribed<S, L> = (Arc<ListWatch<S, L>>, Latest<L>);
@@ -211,7 +211,7 @@ struct Hub<S> {
 }
 
 struct Registry<S, L: Listing> {
-    watches: HashMap<ListName, Arc<ListWatch<S, L>>>,
+    watches: HashMap<ListName<L>, Arc<ListWatch<S, L>>>,
     /// The list of each subscriber.
     subscribed: HashMap<S, Arc<ListWatch<S, L>>>,
     closed: bool,
@@ -269,7 +269,7 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
     /// significantly. It is also triggered when the kind of fault changes, which includes the first
     /// read and recovery. And it is triggered when the first attempt that began later than `after`
     /// has ended, successful or not.
-    pub fn read(&self, source: &Source, subscriber: &S, interest: Interest<L>) -> Latest<L> {
+    pub fn read(&self, source: &Source<L::Of>, subscriber: &S, interest: Interest<L>) -> Latest<L> {
         self.subscribe(source, subscriber, interest)
             .map(|(_, latest)| latest)
             .unwrap_or_default()
@@ -279,7 +279,7 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
     /// attempts. The result is empty if the observer ends first.
     pub async fn read_again(
         &self,
-        source: &Source,
+        source: &Source<L::Of>,
         subscriber: &S,
         interest: Interest<L>,
     ) -> Latest<L> {
@@ -295,14 +295,14 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
     }
 
     /// The latest state of a list with subscribers.
-    pub fn known(&self, account: &str, of: &str) -> Latest<L> {
+    pub fn known(&self, account: &str, of: &L::Of) -> Latest<L> {
         let registry = self.registry();
-        let watch = registry.watches.get(&(account.to_owned(), of.to_owned()));
+        let watch = registry.watches.get(&(account.to_owned(), of.clone()));
         watch.map(|watch| watch.view()).unwrap_or_default()
     }
 
     /// The latest state of every list with subscribers, by account and list.
-    fn all(&self) -> Vec<(ListName, Latest<L>)> {
+    fn all(&self) -> Vec<(ListName<L>, Latest<L>)> {
         self.registry()
             .watches
             .values()
@@ -334,7 +334,7 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
             .filter(|((name, _), _)| name == account);
         let unreadable = of_account.filter_map(|((_, of), watch)| {
             let unreadable = watch.view().snapshot?.unreadable.clone();
-            (!unreadable.is_empty()).then(|| (of.clone(), unreadable))
+            (!unreadable.is_empty()).then(|| (of.to_string(), unreadable))
         });
         unreadable.collect()
     }
@@ -359,7 +359,7 @@ impl<S: Subscriber, L: Listing> Observers<S, L> {
     /// `None` after all observers have ended.
     fn subscribe(
         &self,
-        source: &Source,
+        source: &Source<L::Of>,
         subscriber: &S,
         interest: Interest<L>,
     ) -> Option<Subscribed<S, L>> {

@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::connect::normalized;
 use super::{Budget, Rate};
+use crate::domain::OrganizationId;
 
 /// The organizations that the platform has accepted accounts for. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Organizations(Arc<Mutex<HashMap<OrganizationKey, Weak<Organization>>>>);
 
 /// A platform and the identifier of one of its organizations.
-type OrganizationKey = (String, String);
+type OrganizationKey = (String, OrganizationId);
 
 /// One organization. Its budget is the greater of the default and the highest limit of its
 /// accounts. Each account also keeps to its own limit.
@@ -48,11 +49,16 @@ pub struct OrganizationClaim {
 }
 
 impl Organizations {
-    pub fn candidate(&self, base_url: &str, organization: &str, rate: Rate) -> OrganizationClaim {
+    pub fn candidate(
+        &self,
+        base_url: &str,
+        organization: &OrganizationId,
+        rate: Rate,
+    ) -> OrganizationClaim {
         let platform = normalized(base_url);
         let place = (
             platform.trim_end_matches('/').to_owned(),
-            organization.to_owned(),
+            organization.clone(),
         );
         OrganizationClaim {
             organizations: self.clone(),
@@ -65,8 +71,8 @@ impl Organizations {
 impl OrganizationClaim {
     /// Call this after the platform accepted the account's key for `organization`. Returns the
     /// shared organization if it is the one in the account's spec.
-    pub fn accepted_for(&self, organization: &str) -> Option<Arc<Organization>> {
-        if organization != self.place.1 {
+    pub fn accepted_for(&self, organization: &OrganizationId) -> Option<Arc<Organization>> {
+        if *organization != self.place.1 {
             return None;
         }
         let mut known = self
@@ -115,7 +121,7 @@ mod tests {
             Arc::new(NoMeter),
         );
         client
-            .of_organization(all.candidate(url, organization, rate))
+            .of_organization(all.candidate(url, &organization.into(), rate))
             .for_namespace(organization)
     }
 
@@ -156,8 +162,8 @@ mod tests {
             let (all, fake) = (Organizations::default(), Fake::of([]));
             let quiet = account(&all, &fake, URL, "org", FULL);
             let busy = account(&all, &fake, url, other, FULL).for_namespace("evil");
-            quiet.list_keys("org").await.unwrap();
-            busy.list_keys(other).await.unwrap();
+            quiet.list_keys(&"org".into()).await.unwrap();
+            busy.list_keys(&other.into()).await.unwrap();
             let took = beside_a_busy_one(quiet, busy).await;
             // Half of the reads' share, because namespaces take turns.
             assert_eq!(took > second, expected_shared, "{other} {url}: {took:?}");
@@ -170,17 +176,17 @@ mod tests {
         let (all, mine, theirs) = (Organizations::default(), Fake::of([]), Fake::of([]));
         let quiet = account(&all, &mine, URL, "org", FULL);
         let busy = account(&all, &theirs, URL, "org", FULL).for_namespace("evil");
-        quiet.list_keys("org").await.unwrap();
+        quiet.list_keys(&"org".into()).await.unwrap();
         theirs.fail_only(
             "list_keys",
             Fault::NotFound {
                 message: "no such organization".to_owned(),
             },
         );
-        assert!(busy.list_keys("org").await.is_err());
+        assert!(busy.list_keys(&"org".into()).await.is_err());
         // Acceptance for another organization proves nothing about this one.
         theirs.fail(None);
-        busy.list_keys("their-own").await.unwrap();
+        busy.list_keys(&"their-own".into()).await.unwrap();
         busy.list_projects().await.unwrap();
         let took = beside_a_busy_one(quiet, busy).await;
         assert_eq!(took, Duration::ZERO);
@@ -199,8 +205,8 @@ mod tests {
         };
         let slow = account(&all, &theirs, URL, "org", one);
         let fast = account(&all, &mine, URL, "org", more);
-        slow.list_keys("org").await.unwrap();
-        fast.list_keys("org").await.unwrap();
+        slow.list_keys(&"org".into()).await.unwrap();
+        fast.list_keys(&"org".into()).await.unwrap();
         theirs.fail(Fault::Throttled {
             status: 429,
             retry_after: Some(Duration::from_secs(3600)),
@@ -216,13 +222,13 @@ mod tests {
     async fn an_organization_goes_with_its_last_account() {
         let (all, fake) = (Organizations::default(), Fake::of([]));
         let client = account(&all, &fake, URL, "org", FULL);
-        client.list_keys("org").await.unwrap();
+        client.list_keys(&"org".into()).await.unwrap();
         drop(client);
         account(&all, &fake, URL, "another", FULL)
-            .list_keys("another")
+            .list_keys(&"another".into())
             .await
             .unwrap();
-        let known: Vec<String> = all
+        let known: Vec<OrganizationId> = all
             .0
             .lock()
             .unwrap()

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use secrecy::SecretString;
 
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation,
-    Project,
+    Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, KeyId, Listed, NewCompute,
+    Operation, OrganizationId, Project, ProjectId,
 };
 
 /// The result of a change of a compute: the compute, if the answer contains it, and the operations
@@ -27,52 +27,52 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
     /// All projects that the credential can list, from all pages.
     async fn list_projects(&self) -> Result<Listed<Project>, Fault>;
     /// All computes of a project.
-    async fn list_computes(&self, project: &str) -> Result<Listed<Compute>, Fault>;
+    async fn list_computes(&self, project: &ProjectId) -> Result<Listed<Compute>, Fault>;
     /// Checks with its own request if a compute exists. Changes nothing.
-    async fn has_compute(&self, project: &str, compute: &str) -> Result<bool, Fault>;
+    async fn has_compute(&self, project: &ProjectId, compute: &ComputeId) -> Result<bool, Fault>;
     /// Creates a compute, and returns it with the operations that were started. Not idempotent.
     async fn create_compute(
         &self,
-        project: &str,
+        project: &ProjectId,
         new: &NewCompute,
     ) -> Result<(Compute, Vec<Operation>), Fault>;
     /// Changes the named attributes of a compute.
     async fn update_compute(
         &self,
-        project: &str,
-        compute: &str,
+        project: &ProjectId,
+        compute: &ComputeId,
         change: &ComputeChange,
     ) -> Result<ChangeAnswer, Fault>;
     /// Deletes a compute. An already deleted one is a success if the platform answers 204.
-    async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault>;
+    async fn delete_compute(&self, project: &ProjectId, compute: &ComputeId) -> Result<(), Fault>;
     /// Restarts a compute, which interrupts connections.
     async fn restart_compute(
         &self,
-        project: &str,
+        project: &ProjectId,
         compute: &ComputeId,
     ) -> Result<ChangeAnswer, Fault>;
     /// Creates a project-scoped key of an organization. Not idempotent. The secret is returned only
     /// this once. A key with another name or project than requested is [`Fault::OtherKey`].
     async fn create_key(
         &self,
-        organization: &str,
+        organization: &OrganizationId,
         name: &str,
-        project: &str,
+        project: &ProjectId,
     ) -> Result<CreatedKey, Fault>;
     /// Checks if the platform accepts another secret for the project. `Ok` means that it does. A
     /// fault other than a refusal or [`Fault::Unauthorized`] proves nothing.
-    async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault>;
+    async fn probe_key(&self, secret: &SecretString, project: &ProjectId) -> Result<(), Fault>;
 
     /// The operations of a compute among the latest ones of its project, newest first.
     async fn list_operations(
         &self,
-        project: &str,
-        compute: &str,
+        project: &ProjectId,
+        compute: &ComputeId,
     ) -> Result<Listed<Operation>, Fault>;
     /// All keys of the organization.
-    async fn list_keys(&self, organization: &str) -> Result<Listed<KeyEntry>, Fault>;
+    async fn list_keys(&self, organization: &OrganizationId) -> Result<Listed<KeyEntry>, Fault>;
     /// Revokes a key of the organization permanently.
-    async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault>;
+    async fn revoke_key(&self, organization: &OrganizationId, id: KeyId) -> Result<(), Fault>;
 }
 
 /// A client of the platform that keeps to its account's budget.

@@ -13,8 +13,8 @@ use super::gate::{Gate, proves_acceptance};
 use super::organizations::OrganizationClaim;
 use super::{Budget, ChangeAnswer, FOR, Party, Platform, PlatformClient, Priority};
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation,
-    Project,
+    Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, KeyId, Listed, NewCompute,
+    Operation, OrganizationId, Project, ProjectId,
 };
 use crate::leadership::Leadership;
 use crate::spans;
@@ -252,7 +252,11 @@ impl RateLimited {
     }
 
     /// Handles the answer to a call whose path names the organization.
-    fn organization<T>(&self, organization: &str, outcome: Result<T, Fault>) -> Result<T, Fault> {
+    fn organization<T>(
+        &self,
+        organization: &OrganizationId,
+        outcome: Result<T, Fault>,
+    ) -> Result<T, Fault> {
         if outcome.is_ok()
             && !self.shared.budget.has_joined()
             && let Some(accepted) = self
@@ -267,7 +271,7 @@ impl RateLimited {
     }
 
     /// True if the platform currently accepts the account's own key.
-    async fn is_accepted(&self, project: &str) -> bool {
+    async fn is_accepted(&self, project: &ProjectId) -> bool {
         proves_acceptance(&self.list_computes(project).await)
     }
 
@@ -321,7 +325,7 @@ impl Admitted {
     ///
     /// # Errors
     /// As [`Platform::list_computes`].
-    pub async fn list_computes(self, project: &str) -> Result<Listed<Compute>, Fault> {
+    pub async fn list_computes(self, project: &ProjectId) -> Result<Listed<Compute>, Fault> {
         self.0.list_computes(project).await
     }
 
@@ -329,7 +333,7 @@ impl Admitted {
     ///
     /// # Errors
     /// As [`Platform::list_keys`].
-    pub async fn list_keys(self, organization: &str) -> Result<Listed<KeyEntry>, Fault> {
+    pub async fn list_keys(self, organization: &OrganizationId) -> Result<Listed<KeyEntry>, Fault> {
         self.0.list_keys(organization).await
     }
 }
@@ -377,12 +381,12 @@ impl Platform for RateLimited {
             .await
     }
 
-    async fn list_computes(&self, project: &str) -> Result<Listed<Compute>, Fault> {
+    async fn list_computes(&self, project: &ProjectId) -> Result<Listed<Compute>, Fault> {
         self.read("list_computes", self.shared.inner.list_computes(project))
             .await
     }
 
-    async fn has_compute(&self, project: &str, compute: &str) -> Result<bool, Fault> {
+    async fn has_compute(&self, project: &ProjectId, compute: &ComputeId) -> Result<bool, Fault> {
         self.read(
             "has_compute",
             self.shared.inner.has_compute(project, compute),
@@ -392,7 +396,7 @@ impl Platform for RateLimited {
 
     async fn create_compute(
         &self,
-        project: &str,
+        project: &ProjectId,
         new: &NewCompute,
     ) -> Result<(Compute, Vec<Operation>), Fault> {
         self.change(
@@ -404,15 +408,15 @@ impl Platform for RateLimited {
 
     async fn update_compute(
         &self,
-        project: &str,
-        compute: &str,
+        project: &ProjectId,
+        compute: &ComputeId,
         change: &ComputeChange,
     ) -> Result<ChangeAnswer, Fault> {
         let call = self.shared.inner.update_compute(project, compute, change);
         self.change("update_compute", call).await
     }
 
-    async fn delete_compute(&self, project: &str, compute: &ComputeId) -> Result<(), Fault> {
+    async fn delete_compute(&self, project: &ProjectId, compute: &ComputeId) -> Result<(), Fault> {
         self.change(
             "delete_compute",
             self.shared.inner.delete_compute(project, compute),
@@ -422,7 +426,7 @@ impl Platform for RateLimited {
 
     async fn restart_compute(
         &self,
-        project: &str,
+        project: &ProjectId,
         compute: &ComputeId,
     ) -> Result<ChangeAnswer, Fault> {
         self.change(
@@ -434,9 +438,9 @@ impl Platform for RateLimited {
 
     async fn create_key(
         &self,
-        organization: &str,
+        organization: &OrganizationId,
         name: &str,
-        project: &str,
+        project: &ProjectId,
     ) -> Result<CreatedKey, Fault> {
         self.gate()?;
         if self.entry != Admittance::Gate {
@@ -449,7 +453,7 @@ impl Platform for RateLimited {
         self.organization(organization, self.own(self.timed("create_key", call).await))
     }
 
-    async fn probe_key(&self, secret: &SecretString, project: &str) -> Result<(), Fault> {
+    async fn probe_key(&self, secret: &SecretString, project: &ProjectId) -> Result<(), Fault> {
         if let Some(fault @ Fault::KeyInDoubt { .. }) = self.shared.gate.why() {
             return Err(fault);
         }
@@ -469,21 +473,21 @@ impl Platform for RateLimited {
     /// Only a report waits for it.
     async fn list_operations(
         &self,
-        project: &str,
-        compute: &str,
+        project: &ProjectId,
+        compute: &ComputeId,
     ) -> Result<Listed<Operation>, Fault> {
         let call = self.shared.inner.list_operations(project, compute);
         self.at(Priority::Poll).read("list_operations", call).await
     }
 
-    async fn list_keys(&self, organization: &str) -> Result<Listed<KeyEntry>, Fault> {
+    async fn list_keys(&self, organization: &OrganizationId) -> Result<Listed<KeyEntry>, Fault> {
         let listed = self
             .read("list_keys", self.shared.inner.list_keys(organization))
             .await;
         self.organization(organization, listed)
     }
 
-    async fn revoke_key(&self, organization: &str, id: i64) -> Result<(), Fault> {
+    async fn revoke_key(&self, organization: &OrganizationId, id: KeyId) -> Result<(), Fault> {
         self.change("revoke_key", self.shared.inner.revoke_key(organization, id))
             .await
     }

@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::cluster;
+use dbplane::domain::KeyId;
 
 /// A time with a fraction, as real clocks have.
 fn instant() -> Timestamp {
@@ -86,12 +87,12 @@ fn account_status() -> AccountStatus {
         checked_at: Some(Timestamp::constant(1_800_000_000, 0)),
         organization_keys: Some(9_000),
         organization_keys_at: Some(Timestamp::constant(1_800_000_000, 0)),
-        projects: vec!["a".to_owned(), "b".to_owned()],
+        projects: vec!["a".into(), "b".into()],
         seen_projects: Some(SeenProjects {
-            organization_id: Some("org-1".to_owned()),
+            organization_id: Some("org-1".into()),
             secret_uid: "uid-1".to_owned(),
             secret_version: "7".to_owned(),
-            projects: vec!["a".to_owned()],
+            projects: vec!["a".into()],
         }),
         capabilities: Some(AccountCapabilities {
             key_listing: true,
@@ -134,7 +135,7 @@ fn capacity() -> Capacity {
 fn compute_status() -> ComputeStatus {
     let text = |text: &str| Some(text.to_owned());
     ComputeStatus {
-        compute_id: text("ep-1"),
+        compute_id: Some("ep-1".into()),
         type_: Some(ComputeType::ReadOnly),
         region: text("region-1"),
         created_at: Some(instant()),
@@ -210,7 +211,7 @@ async fn of_a_project_key() {
         revoke_at: id.map(|_| instant()),
     };
     let status = ProjectKeyStatus {
-        key_id: Some(i64::MAX),
+        key_id: Some(KeyId(i64::MAX)),
         key_name: Some("ci-2".to_owned()),
         created_at: Some(instant()),
         created_by: Some("user-1".to_owned()),
@@ -218,7 +219,7 @@ async fn of_a_project_key() {
         last_used_at: Some(instant()),
         last_used_from: Some("192.0.2.1".to_owned()),
         rotated_at: Some(instant()),
-        previous_keys: vec![record(Some(1))],
+        previous_keys: vec![record(Some(KeyId(1)))],
         acknowledged_keys: vec!["ci-c1u57e-0a1b2c3d-00000001".to_owned()],
         lost_keys: vec![record(None)],
         conditions: conditions(),

@@ -20,12 +20,12 @@ fn observed(users: usize, deleting: bool) -> AccountObserved {
     let names: Vec<String> = (0..users)
         .map(|number| format!("Compute evil/{number:0>253}"))
         .collect();
-    let projects: Vec<String> = (0..users).map(|number| format!("{number:0>60}")).collect();
-    let named = projects.iter().cloned().collect();
+    let projects = (0..users).map(|number| format!("{number:0>60}").into());
+    let named = projects.clone().collect();
     let check = AccountCheck {
         began: NOW,
         at: NOW,
-        verdict: Verdict::Projects(projects),
+        verdict: Verdict::Projects(projects.collect()),
         capabilities: AccountCapabilities::default(),
         keys: Some(users),
         unreadable: Unreadable::default(),

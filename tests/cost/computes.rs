@@ -39,7 +39,7 @@ fn identity(spec: &ComputeSpec) -> ComputeIdentity {
         asked: Some(drift::declared(spec)),
     };
     let binding = Binding {
-        id: "ep-own".to_owned(),
+        id: "ep-own".into(),
         project: spec.project_id.clone(),
         platform: None,
         branch: Some(spec.branch_id.clone()),
@@ -67,7 +67,7 @@ fn identity(spec: &ComputeSpec) -> ComputeIdentity {
 
 fn shown(id: &str, spec: &ComputeSpec, settings: Settings) -> Compute {
     Compute {
-        id: id.to_owned(),
+        id: id.into(),
         project_id: spec.project_id.clone(),
         branch_id: spec.branch_id.clone(),
         region: None,

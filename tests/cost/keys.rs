@@ -14,7 +14,7 @@ use dbplane::decide::memory::ActionProblem;
 use dbplane::decide::names::{ClusterId, unique};
 use dbplane::decide::record_of;
 use dbplane::decide::{AccountView, Action, Limits, Memory, Meta};
-use dbplane::domain::{Fault, KeyEntry};
+use dbplane::domain::{Fault, KeyEntry, KeyId};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ impl Given {
         let mut object: ProjectKey = serde_json::from_value(manifest(32)).unwrap();
         object.metadata.uid = Some("6a1f9a5e-6f0f-4c0b-9d3a-000000000001".to_owned());
         let current = KeyIdentity {
-            id: 0,
+            id: KeyId(0),
             name: own(0, &object),
             at: before(9),
             created_at: None,
@@ -56,7 +56,7 @@ impl Given {
         };
         let records = KeyRecords {
             current: Some(current.clone()),
-            organization: Some("org-1".to_owned()),
+            organization: Some("org-1".into()),
             platform: Some(PLATFORM.to_owned()),
             ..records(&object)
         };
@@ -144,8 +144,8 @@ impl Given {
     }
 }
 
-fn id(number: usize) -> i64 {
-    i64::try_from(number).unwrap()
+fn id(number: usize) -> KeyId {
+    KeyId(number.try_into().unwrap())
 }
 
 /// A name that this resource may have generated.
@@ -163,7 +163,7 @@ fn of_others(number: usize, _: &ProjectKey) -> String {
     format!("o-{number}")
 }
 
-fn entry(id: i64, name: &str) -> KeyEntry {
+fn entry(id: KeyId, name: &str) -> KeyEntry {
     KeyEntry {
         id,
         name: name.to_owned(),
@@ -201,7 +201,7 @@ fn observed(
         },
         uid: object.metadata.uid.as_deref().unwrap().into(),
         account: AccountView::Usable {
-            organization: Some("org-1".to_owned()),
+            organization: Some("org-1".into()),
         },
         memory: Memory::default(),
         limits: Limits::default(),
@@ -251,7 +251,7 @@ fn deleting(observed: &mut KeyObserved) {
     let KeyListing::Read { keys, .. } = &mut observed.listing else {
         panic!("no list")
     };
-    keys.shown_mut().retain(|key| key.id != 0);
+    keys.shown_mut().retain(|key| key.id != KeyId(0));
 }
 
 /// This many accounts get their credentials from the Secret, but do not use the new key yet.

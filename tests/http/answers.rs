@@ -1,14 +1,14 @@
 //! Decoding of answers to changes, and detection of calls that not every platform offers.
 
-use dbplane::domain::{Fault, NewCompute, Role, Settings};
+use dbplane::domain::{Fault, KeyId, NewCompute, Role, Settings};
 use dbplane::platform::Platform;
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::server::{Act, Server, answer};
+use crate::server::{Act, EP, ORG, P, Server, answer};
 
 fn primary() -> NewCompute {
     NewCompute {
-        branch_id: "br-a".to_owned(),
+        branch_id: "br-a".into(),
         role: Role::Primary,
         name: None,
         settings: Settings::default(),
@@ -23,7 +23,7 @@ async fn every_success_status_is_accepted() {
         let server = Server::acting([answer(status, compute)]).await;
         let (created, _) = server
             .platform()
-            .create_compute("p", &primary())
+            .create_compute(&P, &primary())
             .await
             .unwrap();
         assert_eq!(created.id, "ep-a");
@@ -41,7 +41,7 @@ async fn a_create_with_an_unreadable_answer_may_have_happened() {
         let server = Server::acting([answer(status, body)]).await;
         let fault = server
             .platform()
-            .create_compute("p", &primary())
+            .create_compute(&P, &primary())
             .await
             .unwrap_err();
         assert!(fault.may_have_happened(), "{body}: {fault}");
@@ -63,21 +63,14 @@ async fn a_deletion_is_recognized_by_its_status() {
     ] {
         let server = Server::acting([act.clone()]).await;
         assert_eq!(
-            server
-                .platform()
-                .delete_compute("p", &"ep-a".to_owned())
-                .await,
+            server.platform().delete_compute(&P, &EP).await,
             Ok(()),
             "{act:?}"
         );
     }
     // The answer does not come from the platform.
     let server = Server::acting([answer(200, "<html>sign in</html>")]).await;
-    let fault = server
-        .platform()
-        .delete_compute("p", &"ep-a".to_owned())
-        .await
-        .unwrap_err();
+    let fault = server.platform().delete_compute(&P, &EP).await.unwrap_err();
     assert!(matches!(fault, Fault::Undecodable { .. }), "{fault}");
 }
 
@@ -91,11 +84,7 @@ async fn a_restart_needs_no_body() {
         (answer(200, ops), 1),
     ] {
         let server = Server::acting([act]).await;
-        let answer = server
-            .platform()
-            .restart_compute("p", &"ep-a".to_owned())
-            .await
-            .unwrap();
+        let answer = server.platform().restart_compute(&P, &EP).await.unwrap();
         assert_eq!(answer.operations.len(), operations);
     }
     // A body that is not JSON is not from the platform, so the call may not have arrived.
@@ -103,7 +92,7 @@ async fn a_restart_needs_no_body() {
         let server = Server::acting([answer(200, body)]).await;
         let fault = server
             .platform()
-            .restart_compute("p", &"ep-a".to_owned())
+            .restart_compute(&P, &EP)
             .await
             .unwrap_err();
         assert!(
@@ -119,14 +108,14 @@ async fn an_update_may_answer_with_nothing() {
     let platform = server.platform();
     assert_eq!(
         platform
-            .update_compute("p", "ep-a", &Default::default())
+            .update_compute(&P, &EP, &Default::default())
             .await
             .unwrap()
             .compute,
         None
     );
     let fault = platform
-        .update_compute("p", "ep-a", &Default::default())
+        .update_compute(&P, &EP, &Default::default())
         .await
         .unwrap_err();
     assert!(matches!(fault, Fault::Undecodable { .. }), "{fault}");
@@ -136,13 +125,9 @@ async fn an_update_may_answer_with_nothing() {
 async fn a_created_key_has_every_field() {
     let body = r#"{"id":9007199254740993,"key":"minted-secret","name":"n-1","created_at":"2025-01-02T03:04:05.678Z","created_by":"user_01h","project_id":"p"}"#;
     let server = Server::acting([answer(200, body)]).await;
-    let key = server
-        .platform()
-        .create_key("org-a", "n-1", "p")
-        .await
-        .unwrap();
+    let key = server.platform().create_key(&ORG, "n-1", &P).await.unwrap();
     assert_eq!(
-        (key.id, key.name.as_str(), key.project_id.as_deref()),
+        (key.id.0, key.name.as_str(), key.project_id.as_deref()),
         (9_007_199_254_740_993, "n-1", Some("p"))
     );
     assert_eq!(key.secret.expose_secret(), "minted-secret");
@@ -164,10 +149,13 @@ async fn a_created_key_with_unexpected_fields_is_not_used() {
         let server = Server::acting([answer(200, body)]).await;
         let fault = server
             .platform()
-            .create_key("org-a", "n-1", "p")
+            .create_key(&ORG, "n-1", &P)
             .await
             .unwrap_err();
-        assert!(matches!(fault, Fault::OtherKey { id: 7, .. }), "{fault}");
+        assert!(
+            matches!(fault, Fault::OtherKey { id: KeyId(7), .. }),
+            "{fault}"
+        );
         assert!(fault.may_have_happened() && !fault.is_refusal());
         let text = format!("{fault} {fault:?}");
         assert!(
@@ -187,12 +175,7 @@ async fn a_platform_without_a_list_of_keys_is_recognized() {
     for status in [404, 405, 501] {
         let server = Server::acting([answer(status, "")]).await;
         assert_eq!(
-            server
-                .platform()
-                .list_keys("org-a")
-                .await
-                .unwrap_err()
-                .kind(),
+            server.platform().list_keys(&ORG).await.unwrap_err().kind(),
             "unsupported"
         );
     }
@@ -217,7 +200,11 @@ async fn a_key_that_cannot_be_found_is_absent_only_if_keys_can_be_listed() {
             }
         })
         .await;
-        let fault = server.platform().revoke_key("org-a", 7).await.unwrap_err();
+        let fault = server
+            .platform()
+            .revoke_key(&ORG, KeyId(7))
+            .await
+            .unwrap_err();
         assert_eq!(fault.kind(), expected);
         let changes = server
             .requests()
@@ -236,7 +223,7 @@ async fn a_404_of_a_gateway_counts_together_with_a_list_without_the_key() {
         assert_eq!(
             server
                 .platform()
-                .revoke_key("org-a", 7)
+                .revoke_key(&ORG, KeyId(7))
                 .await
                 .unwrap_err()
                 .kind(),
@@ -262,7 +249,7 @@ async fn a_call_with_a_404_in_plain_text_is_unsupported_if_others_are_answered()
     ] {
         let count = acts.len();
         let server = Server::acting(acts).await;
-        let listed = server.platform().list_keys("org-a").await;
+        let listed = server.platform().list_keys(&ORG).await;
         assert_eq!(listed.as_ref().map(drop).map_err(Fault::kind), expected);
         assert_eq!(server.lines().len(), count);
     }
@@ -280,9 +267,9 @@ async fn a_revocation_that_the_answer_denies_is_a_fault() {
     ])
     .await;
     let platform = server.platform();
-    assert!(platform.revoke_key("org-a", 7).await.is_err());
-    assert!(platform.revoke_key("org-a", 7).await.is_ok());
-    assert!(platform.revoke_key("org-a", 7).await.is_ok());
+    assert!(platform.revoke_key(&ORG, KeyId(7)).await.is_err());
+    assert!(platform.revoke_key(&ORG, KeyId(7)).await.is_ok());
+    assert!(platform.revoke_key(&ORG, KeyId(7)).await.is_ok());
 }
 
 #[tokio::test]
@@ -309,7 +296,7 @@ async fn a_probed_key_is_accepted_by_a_list_and_revoked_by_a_401() {
         (answer(500, ""), Err("server")),
     ] {
         let server = Server::acting([act]).await;
-        let outcome = server.platform().probe_key(&other, "p").await;
+        let outcome = server.platform().probe_key(&other, &P).await;
         assert_eq!(
             outcome.as_ref().map(drop).map_err(Fault::kind),
             expected,
@@ -319,7 +306,7 @@ async fn a_probed_key_is_accepted_by_a_list_and_revoked_by_a_401() {
     let server = Server::acting([answer(401, "")]).await;
     let outcome = server
         .platform()
-        .probe_key(&SecretString::from("not\u{7f}sendable"), "p")
+        .probe_key(&SecretString::from("not\u{7f}sendable"), &P)
         .await;
     assert!(
         matches!(outcome, Err(Fault::Transport { .. })),
@@ -364,7 +351,7 @@ async fn a_compute_is_missing_only_by_a_call_that_every_platform_has() {
     ] {
         let count = acts.len();
         let server = Server::acting(acts).await;
-        let answered = server.platform().has_compute("p", "ep-a").await;
+        let answered = server.platform().has_compute(&P, &EP).await;
         assert_eq!(
             answered.as_ref().copied().map_err(Fault::kind),
             expected,
@@ -392,7 +379,7 @@ async fn a_compute_is_missing_after_two_plain_404s_and_a_list_of_the_project_bet
         (vec![text(), text(), text()], Err("gateway")),
     ] {
         let server = Server::acting(acts).await;
-        let answered = server.platform().has_compute("p", "ep-a").await;
+        let answered = server.platform().has_compute(&P, &EP).await;
         assert_eq!(
             answered.as_ref().copied().map_err(Fault::kind),
             expected,
@@ -409,13 +396,13 @@ async fn a_revocation_with_an_unreadable_answer_is_checked_by_the_list() {
         (listed("[]"), true),
     ] {
         let server = Server::acting([answer(200, "<html>done</html>"), list]).await;
-        let answered = server.platform().revoke_key("org-a", 7).await;
+        let answered = server.platform().revoke_key(&ORG, KeyId(7)).await;
         assert_eq!(answered.is_ok(), revoked, "{answered:?}");
         assert_eq!(server.lines().len(), 2);
     }
     let server = Server::acting([answer(200, "<html>done</html>"), answer(500, "")]).await;
     assert!(
-        server.platform().revoke_key("org-a", 7).await.is_err(),
+        server.platform().revoke_key(&ORG, KeyId(7)).await.is_err(),
         "nothing shows that it is revoked"
     );
 }

@@ -3,7 +3,7 @@
 use dbplane::domain::{Fault, Listed, NewCompute, Role, Settings};
 use dbplane::platform::Platform;
 
-use crate::server::{Act, Server, answer, with_headers};
+use crate::server::{Act, ORG, P, Server, answer, with_headers};
 
 const LARGEST_LIST: usize = 8 << 20;
 const MOST_ENTRIES: usize = 20_000;
@@ -28,7 +28,7 @@ fn page(number: usize, bytes: usize, more: bool) -> Act {
 
 async fn listed(pages: impl IntoIterator<Item = Act>) -> (Result<usize, Fault>, usize) {
     let server = Server::acting(pages).await;
-    let list = server.platform().list_computes("aged-wind-1").await;
+    let list = server.platform().list_computes(&"aged-wind-1".into()).await;
     (list.map(|computes| computes.count()), server.lines().len())
 }
 
@@ -145,7 +145,7 @@ async fn each_list_is_named_with_what_can_be_done() {
     );
     let fault = server
         .platform()
-        .list_keys("org-a")
+        .list_keys(&ORG)
         .await
         .unwrap_err()
         .to_string();
@@ -158,7 +158,7 @@ async fn each_list_is_named_with_what_can_be_done() {
 #[tokio::test]
 async fn another_answer_may_have_a_mebibyte() {
     let new = NewCompute {
-        branch_id: "b".to_owned(),
+        branch_id: "b".into(),
         role: Role::Replica,
         name: None,
         settings: Settings::default(),
@@ -170,8 +170,8 @@ async fn another_answer_may_have_a_mebibyte() {
             "x".repeat(filler)
         );
         let server = Server::acting([answer(201, &body)]).await;
-        let created = server.platform().create_compute("p", &new).await;
-        let created = created.map(|(compute, _)| compute.id);
+        let created = server.platform().create_compute(&P, &new).await;
+        let created = created.map(|(compute, _)| compute.id.to_string());
         assert!(
             created.as_ref().err().is_none_or(Fault::may_have_happened),
             "{created:?}"
@@ -191,7 +191,7 @@ async fn compressed_answers_are_not_asked_for_and_not_unpacked() {
     .await;
     // A client that decompressed would fail, because the body is not compressed.
     assert_eq!(
-        server.platform().list_computes("p").await,
+        server.platform().list_computes(&P).await,
         Ok(Listed::default())
     );
     assert_eq!(

@@ -7,16 +7,16 @@ use dbplane::platform::{HttpPlatform, Platform};
 use jiff::Timestamp;
 use secrecy::SecretString;
 
-use crate::server::{Act, Server, TOKEN, answer, options, with_headers};
+use crate::server::{Act, P, Server, TOKEN, answer, options, with_headers};
 
 async fn create(platform: &HttpPlatform) -> Fault {
     let new = NewCompute {
-        branch_id: "br-a".to_owned(),
+        branch_id: "br-a".into(),
         role: Role::Replica,
         name: None,
         settings: Settings::default(),
     };
-    platform.create_compute("p", &new).await.unwrap_err()
+    platform.create_compute(&P, &new).await.unwrap_err()
 }
 
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn every_status_of_a_change_and_of_a_read() {
         assert_eq!(fault.kind(), change, "{status}");
         assert_eq!(fault.may_have_happened(), change == "server", "{status}");
         assert_eq!(
-            platform.list_computes("p").await.unwrap_err().kind(),
+            platform.list_computes(&P).await.unwrap_err().kind(),
             read,
             "{status}"
         );

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dbplane::domain::{Compute, ComputeState, Fault, Listed};
+use dbplane::domain::{Compute, ComputeState, Fault, KeyId, Listed};
 use dbplane::platform::{Budget, Platform, Rate};
 
-use crate::server::{Act, Server, answer};
+use crate::server::{Act, ORG, P, Server, answer};
 
 #[tokio::test]
 async fn a_list_without_pages_is_requested_once() {
@@ -118,7 +118,7 @@ async fn an_endless_list_is_a_fault() {
         answer(200, &format!(r#"{{"endpoints":[{{"id":"ep-{page}","branch_id":"b","type":"read_only"}}],"pagination":{{"next":"{page}"}}}}"#))
     })
     .await;
-    let fault = server.platform().list_computes("p").await.unwrap_err();
+    let fault = server.platform().list_computes(&P).await.unwrap_err();
     assert!(matches!(fault, Fault::Undecodable { .. }), "{fault}");
     assert_eq!(server.lines().len(), 100);
 }
@@ -135,7 +135,7 @@ async fn pages_of_computes_are_joined_without_doubles() {
     );
     let second = format!(r#"{{"endpoints":[{}]}}"#, item("ep-b", "active"));
     let server = Server::acting([answer(200, &first), answer(200, &second)]).await;
-    let computes = server.platform().list_computes("p").await.unwrap();
+    let computes = server.platform().list_computes(&P).await.unwrap();
     let states: Vec<_> = computes
         .shown()
         .iter()
@@ -209,7 +209,7 @@ async fn an_unreadable_compute_is_reported_and_the_others_are_listed() {
         ("null", nameless("of another form")),
     ] {
         let server = Server::acting([endpoints(&[odd, GOOD], None)]).await;
-        let computes = server.platform().list_computes("p").await.unwrap();
+        let computes = server.platform().list_computes(&P).await.unwrap();
         assert_eq!(
             entries_of(&computes),
             (vec!["ep-a"], vec![expected]),
@@ -229,7 +229,7 @@ async fn unreadable_entries_of_every_page_are_kept() {
         endpoints(&[&odd("ep-a"), &odd("ep-b")], None),
     ];
     let server = Server::acting(pages).await;
-    let computes = server.platform().list_computes("p").await.unwrap();
+    let computes = server.platform().list_computes(&P).await.unwrap();
     let nameless = "one whose identifier cannot be read (id)".to_owned();
     let expected = vec![
         nameless.clone(),
@@ -250,7 +250,7 @@ async fn a_repeated_identifier_makes_a_list_unreadable() {
         ([GOOD, "{}"], false),
     ] {
         let server = Server::acting([endpoints(&items, None)]).await;
-        let listed = server.platform().list_computes("p").await;
+        let listed = server.platform().list_computes(&P).await;
         assert_eq!(
             matches!(listed, Err(Fault::Undecodable { .. })),
             fails,
@@ -268,7 +268,7 @@ async fn a_key_that_may_be_an_unreadable_entry_is_not_absent() {
     ] {
         let unreadable = answer(200, "<html>done</html>");
         let server = Server::acting([unreadable, answer(200, &format!("[{entry}]"))]).await;
-        let revoked = server.platform().revoke_key("org-a", 7).await;
+        let revoked = server.platform().revoke_key(&ORG, KeyId(7)).await;
         assert_eq!(revoked.err().map(|fault| fault.kind()), expected, "{entry}");
     }
 }
@@ -284,7 +284,7 @@ async fn an_answer_without_a_list_is_not_an_empty_list() {
         r#"{"endpoints":[{"id":"ep-a""#,
     ] {
         let server = Server::acting([answer(200, body)]).await;
-        let fault = server.platform().list_computes("p").await.unwrap_err();
+        let fault = server.platform().list_computes(&P).await.unwrap_err();
         assert!(
             matches!(fault, Fault::Undecodable { .. }),
             "{body}: {fault}"

@@ -3,13 +3,13 @@
 use dbplane::domain::{NewCompute, Role, Settings};
 use dbplane::platform::Platform;
 
-use crate::server::{Act, Request, Server, answer};
+use crate::server::{Act, P, Request, Server, answer};
 
 const COMPUTE: &str = r#"{"endpoint":{"id":"ep-a","branch_id":"br-a","type":"read_only"}}"#;
 
 fn replica() -> NewCompute {
     NewCompute {
-        branch_id: "br-a".to_owned(),
+        branch_id: "br-a".into(),
         role: Role::Replica,
         name: None,
         settings: Settings::default(),
@@ -30,7 +30,7 @@ async fn on_a_new_connection_that_is_closed_after_the_request() {
         let server = Server::acting([act]).await;
         let fault = server
             .platform()
-            .create_compute("p", &replica())
+            .create_compute(&P, &replica())
             .await
             .unwrap_err();
         assert!(fault.may_have_happened(), "{fault}");
@@ -47,8 +47,8 @@ async fn on_a_reused_connection_that_is_closed_after_the_request() {
         })
         .await;
         let platform = server.platform();
-        platform.list_computes("p").await.unwrap();
-        let fault = platform.create_compute("p", &replica()).await.unwrap_err();
+        platform.list_computes(&P).await.unwrap();
+        let fault = platform.create_compute(&P, &replica()).await.unwrap_err();
         assert!(fault.may_have_happened(), "{fault}");
         let requests = server.requests();
         assert_eq!(
@@ -73,9 +73,9 @@ async fn on_a_connection_that_is_closed_at_the_moment_of_sending() {
     .await;
     let platform = server.platform();
     for round in 0..100 {
-        platform.list_computes("p").await.unwrap();
+        platform.list_computes(&P).await.unwrap();
         let before = posts(&server);
-        let outcome = platform.create_compute("p", &replica()).await;
+        let outcome = platform.create_compute(&P, &replica()).await;
         let sent = posts(&server) - before;
         match outcome {
             Ok(_) => assert_eq!(sent, 1, "round {round}"),
@@ -95,7 +95,7 @@ async fn with_every_status_that_invites_a_retry() {
         assert!(
             server
                 .platform()
-                .create_compute("p", &replica())
+                .create_compute(&P, &replica())
                 .await
                 .is_err()
         );

@@ -2,7 +2,7 @@
 
 use dbplane::platform::Platform;
 
-use crate::server::{Server, answer};
+use crate::server::{EP, P, Server, answer};
 
 /// Operations of two computes, one of them without a status. The failed one contains a token.
 fn operations() -> String {
@@ -42,7 +42,7 @@ async fn the_operations_of_one_compute_are_listed_newest_first_without_tokens() 
     let server = Server::acting([answer(200, &operations())]).await;
     let (listed, unreadable) = server
         .platform()
-        .list_operations("p", "ep-a")
+        .list_operations(&P, &EP)
         .await
         .unwrap()
         .into_parts();
@@ -83,7 +83,7 @@ async fn platforms_without_operations_are_recognized() {
         assert_eq!(
             server
                 .platform()
-                .list_operations("p", "ep-a")
+                .list_operations(&P, &EP)
                 .await
                 .unwrap_err()
                 .kind(),

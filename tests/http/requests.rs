@@ -1,13 +1,13 @@
 //! The sent requests: lines 1 to 3 and 6 of the checklist for the wire format.
 
 use dbplane::domain::{
-    ComputeChange, ComputeUnits, Fault, NewCompute, Role, Settings, SuspendAfter,
+    ComputeChange, ComputeUnits, Fault, KeyId, NewCompute, Role, Settings, SuspendAfter,
 };
 use dbplane::platform::{Endpoint, Platform};
 use secrecy::SecretString;
 use serde_json::json;
 
-use crate::server::{Request, Server, TOKEN, answer, options, platform};
+use crate::server::{EP, ORG, P, Request, Server, TOKEN, answer, options, platform};
 
 const COMPUTE: &str =
     r#"{"endpoint":{"id":"ep-a","branch_id":"br-a","type":"read_write"},"operations":[]}"#;
@@ -15,7 +15,7 @@ const KEY: &str = r#"{"id":1,"key":"the-new-secret","name":"n"}"#;
 
 fn new_compute() -> NewCompute {
     NewCompute {
-        branch_id: "br-a".to_owned(),
+        branch_id: "br-a".into(),
         role: Role::Primary,
         name: None,
         settings: Settings::default(),
@@ -36,23 +36,22 @@ fn respond(request: &Request) -> crate::server::Act {
 }
 
 async fn every_call(platform: &impl Platform) {
-    let ep = "ep-a".to_owned();
     platform.list_projects().await.unwrap();
-    platform.list_computes("p").await.unwrap();
-    assert!(platform.has_compute("p", "ep-a").await.unwrap());
-    platform.create_compute("p", &new_compute()).await.unwrap();
+    platform.list_computes(&P).await.unwrap();
+    assert!(platform.has_compute(&P, &EP).await.unwrap());
+    platform.create_compute(&P, &new_compute()).await.unwrap();
     platform
-        .update_compute("p", "ep-a", &ComputeChange::default())
+        .update_compute(&P, &EP, &ComputeChange::default())
         .await
         .unwrap();
-    platform.delete_compute("p", &ep).await.unwrap();
-    platform.restart_compute("p", &ep).await.unwrap();
-    platform.create_key("org-a", "n", "p").await.unwrap();
-    platform.list_operations("p", "ep-a").await.unwrap();
-    platform.list_keys("org-a").await.unwrap();
-    platform.revoke_key("org-a", i64::MAX).await.unwrap();
+    platform.delete_compute(&P, &EP).await.unwrap();
+    platform.restart_compute(&P, &EP).await.unwrap();
+    platform.create_key(&ORG, "n", &P).await.unwrap();
+    platform.list_operations(&P, &EP).await.unwrap();
+    platform.list_keys(&ORG).await.unwrap();
+    platform.revoke_key(&ORG, KeyId(i64::MAX)).await.unwrap();
     platform
-        .probe_key(&SecretString::from("other"), "p")
+        .probe_key(&SecretString::from("other"), &P)
         .await
         .unwrap();
 }
@@ -153,12 +152,12 @@ async fn bodies_are_wrapped_and_contain_only_declared_fields() {
     let server = Server::scripted(respond).await;
     let platform = server.platform();
     let mut new = new_compute();
-    platform.create_compute("p", &new).await.unwrap();
+    platform.create_compute(&P, &new).await.unwrap();
     new.role = Role::Replica;
     new.name = Some("mark".to_owned());
     new.settings.min = ComputeUnits::new(0.25);
     new.settings.max = ComputeUnits::new(8.0);
-    platform.create_compute("p", &new).await.unwrap();
+    platform.create_compute(&P, &new).await.unwrap();
     let mut change = ComputeChange::default();
     change.settings.min = ComputeUnits::new(2.0);
     change.settings.suspend_after = Some(SuspendAfter::Never);
@@ -167,8 +166,8 @@ async fn bodies_are_wrapped_and_contain_only_declared_fields() {
         .postgres
         .0
         .insert("work_mem".to_owned(), "64MB".to_owned());
-    platform.update_compute("p", "ep-a", &change).await.unwrap();
-    platform.create_key("org-a", "n", "p").await.unwrap();
+    platform.update_compute(&P, &EP, &change).await.unwrap();
+    platform.create_key(&ORG, "n", &P).await.unwrap();
     let bodies: Vec<_> = server.requests().iter().map(Request::json).collect();
     assert_eq!(
         bodies,
@@ -189,7 +188,7 @@ async fn a_trailing_slash_makes_no_difference_and_segments_are_encoded() {
     let mut endpoint = server.endpoint();
     endpoint.base_url.push('/');
     platform(endpoint)
-        .list_computes("a b/../c?d")
+        .list_computes(&"a b/../c?d".into())
         .await
         .unwrap();
     assert_eq!(
@@ -204,7 +203,7 @@ async fn an_identifier_that_changes_the_path_is_not_sent() {
     for odd in ["", ".", ".."] {
         let fault = server
             .platform()
-            .delete_compute("p", &odd.to_owned())
+            .delete_compute(&P, &odd.into())
             .await
             .unwrap_err();
         assert!(matches!(fault, Fault::Rejected { .. }), "{fault}");
@@ -223,7 +222,7 @@ async fn a_key_from_a_file_may_end_with_a_line_break() {
     .unwrap();
     platform.list_projects().await.unwrap();
     platform
-        .probe_key(&SecretString::from("other\n"), "p")
+        .probe_key(&SecretString::from("other\n"), &P)
         .await
         .unwrap();
     let requests = server.requests();

@@ -9,7 +9,7 @@ use dbplane::platform::{
 };
 use secrecy::SecretString;
 
-use crate::server::{Act, Server, TOKEN, answer, options, with_headers};
+use crate::server::{Act, ORG, P, Server, TOKEN, answer, options, with_headers};
 
 fn assert_silent(text: &str) {
     assert!(
@@ -74,7 +74,7 @@ async fn not_in_the_faults_of_a_platform_that_repeats_it() {
 async fn not_the_probed_one_either() {
     let probed = SecretString::from("canary-probed");
     let server = Server::acting([answer(401, r#"{"message":"canary-probed is revoked"}"#)]).await;
-    let fault = server.platform().probe_key(&probed, "p").await.unwrap_err();
+    let fault = server.platform().probe_key(&probed, &P).await.unwrap_err();
     assert_silent(&format!("{fault} {fault:?}"));
 }
 
@@ -90,7 +90,7 @@ async fn not_the_created_one_where_its_answer_cannot_be_read() {
         let server = Server::acting([answer(200, body)]).await;
         let fault = server
             .platform()
-            .create_key("org-a", "n", "p")
+            .create_key(&ORG, "n", &P)
             .await
             .unwrap_err();
         assert_silent(&format!("{fault} {fault:?}"));
@@ -107,18 +107,14 @@ async fn not_the_created_one_where_its_answer_cannot_be_read() {
         let server = Server::acting([answer(500, body)]).await;
         let fault = server
             .platform()
-            .create_key("org-a", "n", "p")
+            .create_key(&ORG, "n", &P)
             .await
             .unwrap_err();
         assert_silent(&format!("{fault} {fault:?}"));
     }
     let server =
         Server::acting([answer(200, r#"{"id":1,"key":"canary-minted","name":"n"}"#)]).await;
-    let key = server
-        .platform()
-        .create_key("org-a", "n", "p")
-        .await
-        .unwrap();
+    let key = server.platform().create_key(&ORG, "n", &P).await.unwrap();
     assert_silent(&format!("{key:?}"));
 }
 
@@ -142,7 +138,7 @@ async fn no_value_of_an_answer_that_cannot_be_read() {
 async fn not_in_the_errors_of_the_transport() {
     let endpoint = Server::acting([]).await.endpoint();
     let fault = crate::server::platform(endpoint)
-        .list_computes("p")
+        .list_computes(&P)
         .await
         .unwrap_err();
     assert_silent(&format!("{fault} {fault:?}"));
@@ -153,7 +149,7 @@ async fn not_in_the_errors_of_the_transport() {
     };
     let platform =
         HttpPlatform::new(server.endpoint(), SecretString::from(TOKEN), &options).unwrap();
-    let fault = platform.list_computes("p").await.unwrap_err();
+    let fault = platform.list_computes(&P).await.unwrap_err();
     assert_silent(&format!("{fault} {fault:?}"));
     assert!(
         !fault.to_string().contains("127.0.0.1"),

@@ -1,9 +1,10 @@
 //! A scripted server on loopback that records its requests.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
+use dbplane::domain::{ComputeId, OrganizationId, ProjectId};
 use dbplane::platform::{Endpoint, HttpOptions, HttpPlatform, Reach};
 use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -12,6 +13,11 @@ use tokio::task::JoinSet;
 
 /// The API key of every test. It may appear only in an Authorization header.
 pub const TOKEN: &str = "canary-0123456789abcdef";
+
+/// The IDs in most requests.
+pub static P: LazyLock<ProjectId> = LazyLock::new(|| "p".into());
+pub static EP: LazyLock<ComputeId> = LazyLock::new(|| "ep-a".into());
+pub static ORG: LazyLock<OrganizationId> = LazyLock::new(|| "org-a".into());
 
 #[derive(Clone, Debug, Default)]
 pub struct Request {
@@ -134,7 +140,7 @@ impl Server {
     pub fn endpoint(&self) -> Endpoint {
         Endpoint {
             base_url: format!("http://127.0.0.1:{}/api/v2", self.port),
-            organization_id: Some("org-a".to_owned()),
+            organization_id: Some("org-a".into()),
             reach: Reach {
                 insecure: true,
                 ..Reach::default()

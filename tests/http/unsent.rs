@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::server::{Server, TOKEN, options};
+use crate::server::{P, Server, TOKEN, options};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
 /// Much less than the 30 s that the HTTP library would use, and enough for a busy machine.
@@ -73,13 +73,13 @@ async fn is_given_up() -> bool {
         ..Settings::default()
     };
     let new = NewCompute {
-        branch_id: "b".to_owned(),
+        branch_id: "b".into(),
         role: Role::Replica,
         name: None,
         settings,
     };
 
-    let create = tokio::spawn(async move { platform.create_compute("p", &new).await.unwrap_err() });
+    let create = tokio::spawn(async move { platform.create_compute(&P, &new).await.unwrap_err() });
     let _stream = taken.await.unwrap();
     let held = async {
         loop {

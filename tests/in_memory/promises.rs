@@ -155,7 +155,7 @@ pub fn bound_wrongly(world: &World) -> Option<String> {
         let found = world
             .computes
             .iter()
-            .find(|compute| compute.id == binding.id);
+            .find(|compute| compute.id == *binding.id);
         if binding.origin == Origin::Created
             && found.is_some_and(|compute| !compute.made_by.is_operator())
         {
@@ -194,7 +194,7 @@ pub fn forgotten_computes(world: &World) -> Vec<&LiveCompute> {
             it.identity
                 .binding
                 .as_ref()
-                .is_some_and(|binding| binding.id == compute.id)
+                .is_some_and(|binding| *binding.id == *compute.id)
         })
     };
     let stray = |compute: &LiveCompute| world.strays.contains(&compute.id);
@@ -213,7 +213,7 @@ pub fn without_compute(world: &World, resource: &BoundCompute) -> Option<String>
     let found = world
         .computes
         .iter()
-        .find(|compute| compute.id == binding.id);
+        .find(|compute| compute.id == *binding.id);
     match found.map(|compute| &compute.made_by) {
         None => Some(format!("its compute {} is not there", binding.id)),
         Some(Maker::Operator(Some(name))) if *name != resource.object.name_any() => {
@@ -231,7 +231,7 @@ pub fn without_key(world: &World, resource: &RecordedKey) -> Option<String> {
     if !world
         .keys
         .iter()
-        .any(|key| key.id == current.id && key.name == current.name)
+        .any(|key| key.id == current.id.0 && key.name == current.name)
     {
         return Some(format!("its key {} is not live", current.name));
     }
@@ -240,7 +240,8 @@ pub fn without_key(world: &World, resource: &RecordedKey) -> Option<String> {
         .get(&resource.object.spec.secret.name)
         .copied()
         .flatten();
-    (held != Some(current.id)).then(|| format!("its Secret holds {held:?} and not {}", current.id))
+    (held != Some(current.id.0))
+        .then(|| format!("its Secret holds {held:?} and not {}", current.id))
 }
 
 /// Number of valid keys of ours.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use dbplane::decide::names;
 use dbplane::decide::seal::{ObjectKey, open, seal};
-use dbplane::domain::{self, ComputeState, Fault, KeyEntry, NameSupport, Role, Settings, Support};
+use dbplane::domain::{
+    self, ComputeState, Fault, KeyEntry, KeyId, NameSupport, Role, Settings, Support,
+};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};
@@ -273,7 +275,7 @@ fn removed_by_us(state: &mut State, id: u8) -> Answer {
 
 fn entry(id: u8, key: &Key) -> KeyEntry {
     KeyEntry {
-        id: id.into(),
+        id: KeyId(id.into()),
         name: key.name.clone(),
         project_id: Some("p-1".into()),
         created_at: None,
@@ -348,8 +350,8 @@ pub fn compute(id: u8, name: Option<String>, setting: bool, project: &str) -> do
         NameSupport::Unseen
     };
     domain::Compute {
-        id: format!("ep-{id}"),
-        project_id: project.to_owned(),
+        id: format!("ep-{id}").into(),
+        project_id: project.into(),
         branch_id: "br-1".into(),
         region: None,
         role: Role::Replica,

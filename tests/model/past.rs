@@ -49,7 +49,7 @@ impl Past {
             }
             Subject::Key { .. } => {
                 let current = &recorded_key(bound, stored).identity.records.current;
-                current.as_ref().and_then(|key| u8::try_from(key.id).ok())
+                current.as_ref().and_then(|key| u8::try_from(key.id.0).ok())
             }
         };
         self.kept.extend(has.map(|id| (i, id)));

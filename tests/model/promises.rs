@@ -89,9 +89,9 @@ fn replaced_keys(bound: &Bound, state: &State, world: &World) -> usize {
     };
     let identity = recorded_key(bound, stored).identity;
     let records = &identity.records;
-    let mut replaced: Vec<i64> = records.previous.iter().map(|key| key.id).collect();
+    let mut replaced: Vec<i64> = records.previous.iter().map(|key| key.id.0).collect();
     if identity.intent.is_some() {
-        replaced.extend(records.current.iter().map(|key| key.id));
+        replaced.extend(records.current.iter().map(|key| key.id.0));
     }
     world
         .keys
@@ -348,7 +348,7 @@ fn waits_for_an_edit(
             let first = state.cluster.objects.get(&bound.resource(0));
             let binding =
                 first.and_then(|first| bound_compute(bound, first).identity.binding.clone());
-            bound_to.is_none() && binding.is_some_and(|binding| named == Some(&binding.id))
+            bound_to.is_none() && binding.is_some_and(|binding| named == Some(binding.id.as_str()))
         }
         Reason::BindingConflict => {
             let contradicts = bound_to.is_some() && named.is_some() && bound_to != named;
@@ -370,10 +370,7 @@ fn moved(bound: &Bound, state: &State, stored: &Print<Stored>) -> bool {
     }
     let account = StandingAccount::of(stored);
     if bound.is_of_key() {
-        let theirs = recorded_key(bound, stored)
-            .identity
-            .organization()
-            .map(str::to_owned);
+        let theirs = recorded_key(bound, stored).identity.organization().cloned();
         return theirs.is_some_and(|theirs| theirs != account.organization);
     }
     let identity = bound_compute(bound, stored).identity;

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use dbplane::domain::{
-    Compute, ComputeChange, CreatedKey, Fault, KeyEntry, Listed, NewCompute, Operation, Project,
+    Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, KeyId, Listed, NewCompute,
+    Operation, OrganizationId, Project, ProjectId,
 };
 use dbplane::platform::{ChangeAnswer, Platform, PlatformClient};
 use secrecy::{ExposeSecret, SecretString};
@@ -64,7 +65,7 @@ impl PlatformClient for Remote {
 impl Platform for Remote {
     async fn create_compute(
         &self,
-        project: &str,
+        project: &ProjectId,
         new: &NewCompute,
     ) -> Result<(Compute, Vec<Operation>), Fault> {
         let Answer::Made(id) = self
@@ -83,7 +84,7 @@ impl Platform for Remote {
         ))
     }
 
-    async fn has_compute(&self, _: &str, compute: &str) -> Result<bool, Fault> {
+    async fn has_compute(&self, _: &ProjectId, compute: &ComputeId) -> Result<bool, Fault> {
         match self.call(Call::HasCompute(number(compute))).await {
             Ok(_) => Ok(true),
             Err(Fault::NotFound { .. }) => Ok(false),
@@ -91,18 +92,23 @@ impl Platform for Remote {
         }
     }
 
-    async fn delete_compute(&self, _: &str, compute: &String) -> Result<(), Fault> {
+    async fn delete_compute(&self, _: &ProjectId, compute: &ComputeId) -> Result<(), Fault> {
         self.call(Call::DeleteCompute(number(compute)))
             .await
             .map(drop)
     }
 
-    async fn create_key(&self, _: &str, name: &str, _: &str) -> Result<CreatedKey, Fault> {
+    async fn create_key(
+        &self,
+        _: &OrganizationId,
+        name: &str,
+        _: &ProjectId,
+    ) -> Result<CreatedKey, Fault> {
         let Answer::Made(id) = self.call(Call::CreateKey(name.to_owned())).await? else {
             unreachable!("a create makes something")
         };
         let secret = SecretString::from(super::effects::secret_of(id));
-        let id = i64::from(id);
+        let id = KeyId(id.into());
         Ok(CreatedKey {
             id,
             name: name.to_owned(),
@@ -113,26 +119,30 @@ impl Platform for Remote {
         })
     }
 
-    async fn probe_key(&self, secret: &SecretString, _: &str) -> Result<(), Fault> {
+    async fn probe_key(&self, secret: &SecretString, _: &ProjectId) -> Result<(), Fault> {
         self.call(Call::ProbeKey(secret.expose_secret().to_owned()))
             .await
             .map(drop)
     }
 
-    async fn list_keys(&self, _: &str) -> Result<Listed<KeyEntry>, Fault> {
+    async fn list_keys(&self, _: &OrganizationId) -> Result<Listed<KeyEntry>, Fault> {
         match self.call(Call::ListKeys).await? {
             Answer::Keys(keys) => Ok(keys.into()),
             other => unreachable!("{other:?}"),
         }
     }
 
-    async fn revoke_key(&self, _: &str, id: i64) -> Result<(), Fault> {
-        self.call(Call::RevokeKey(u8::try_from(id).unwrap()))
+    async fn revoke_key(&self, _: &OrganizationId, id: KeyId) -> Result<(), Fault> {
+        self.call(Call::RevokeKey(u8::try_from(id.0).unwrap()))
             .await
             .map(drop)
     }
 
-    async fn list_operations(&self, _: &str, id: &str) -> Result<Listed<Operation>, Fault> {
+    async fn list_operations(
+        &self,
+        _: &ProjectId,
+        id: &ComputeId,
+    ) -> Result<Listed<Operation>, Fault> {
         unreachable!("{id} is settled")
     }
 
@@ -145,7 +155,10 @@ impl Platform for Remote {
         .into())
     }
 
-    async fn list_computes(&self, _: &str) -> Result<Listed<dbplane::domain::Compute>, Fault> {
+    async fn list_computes(
+        &self,
+        _: &ProjectId,
+    ) -> Result<Listed<dbplane::domain::Compute>, Fault> {
         self.call(Call::ListComputes)
             .await
             .map(|_| Listed::default())
@@ -153,14 +166,14 @@ impl Platform for Remote {
 
     async fn update_compute(
         &self,
-        _: &str,
-        id: &str,
+        _: &ProjectId,
+        id: &ComputeId,
         _: &ComputeChange,
     ) -> Result<ChangeAnswer, Fault> {
         unreachable!("{id} is as declared")
     }
 
-    async fn restart_compute(&self, _: &str, id: &String) -> Result<ChangeAnswer, Fault> {
+    async fn restart_compute(&self, _: &ProjectId, id: &ComputeId) -> Result<ChangeAnswer, Fault> {
         unreachable!("no restart of {id} is asked for")
     }
 }

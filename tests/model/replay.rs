@@ -385,7 +385,7 @@ impl Lists<Remote> for Replay {
         _: KeyInterest,
     ) -> LatestKeys {
         let at = self.now();
-        let answer = connection.platform.list_keys("org").await;
+        let answer = connection.platform.list_keys(&"org".into()).await;
         let before = known_keys(connection.number);
         let read = match answer {
             Ok(keys) => ReadKeys {

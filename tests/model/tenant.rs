@@ -47,7 +47,7 @@ pub fn forges(bound: &Bound, state: &State, what: Forged) -> Option<State> {
         platform: STANDING_ACCOUNTS[0].url,
         project: "p-1",
         branch: "br-1",
-        compute: binding.as_ref().map(|binding| binding.id.clone()),
+        compute: binding.as_ref().map(|binding| binding.id.to_string()),
         mark: made.and_then(|made| made.name.clone()),
     };
     let text = sealed(&own, stored.uid(), what.record(&victim, at(state.tick)));
@@ -77,7 +77,7 @@ pub fn harmed(bound: &Bound, state: &State) -> Option<String> {
         .identity
         .binding
         .as_ref()
-        .map(|binding| binding.id.clone());
+        .map(|binding| binding.id.to_string());
     let has_its_own = matches!(made.as_slice(), [id] if bound_to == Some(format!("ep-{id}")));
     (!has_its_own).then(|| {
         format!("{made:?} are there for another namespace, which is bound to {bound_to:?}")

@@ -142,7 +142,7 @@ impl Process {
     fn read_through(&self, connection: &AccountConnection<RateLimited>) -> bool {
         let (began, at) = (self.tick(), self.now());
         self.simulation.lock().acting = None;
-        let Poll::Ready(read) = poll(connection.platform.list_computes(PROJECT)) else {
+        let Poll::Ready(read) = poll(connection.platform.list_computes(&PROJECT.into())) else {
             return false;
         };
         let mut seen = self.seen.lock().unwrap();

@@ -215,7 +215,7 @@ impl Run<'_> {
         let has = simulation.cluster.get::<Known<Compute>>(&victim.1);
         let has = has
             .and_then(|victim| victim.identity().ok()?.binding)
-            .map(|binding| binding.id);
+            .map(|binding| binding.id.to_string());
         let victim = Victim {
             platform: BASE_URL,
             project: PROJECT,
@@ -257,7 +257,7 @@ impl Run<'_> {
                 let made_for = simulation
                     .ledger
                     .computes
-                    .get(&id)
+                    .get(id.as_str())
                     .filter(|made_for| !is_tenants(made_for))?;
                 Some(format!(
                     "{} of {TENANT} has {id}, which was made for {}",

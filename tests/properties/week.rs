@@ -82,7 +82,7 @@ impl Work<'_> {
                 .lock()
                 .ledger
                 .computes
-                .get(&changed.id)
+                .get(changed.id.as_str())
                 .cloned();
             self.due
                 .extend(made_for.map(|resource| (resource, self.polled)));

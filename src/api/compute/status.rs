@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::ComputeType;
 use crate::api::common::Condition;
 use crate::api::schema;
+use crate::domain::ComputeId;
 
 /// The last observed state of the compute.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,7 +16,7 @@ use crate::api::schema;
 pub struct ComputeStatus {
     /// The platform's identifier of the compute.
     #[serde(rename = "computeID", default, skip_serializing_if = "Option::is_none")]
-    pub compute_id: Option<String>,
+    pub compute_id: Option<ComputeId>,
     /// ReadWrite, which the platform's console calls Primary, or ReadOnly, which it calls Read Replica.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub type_: Option<ComputeType>,

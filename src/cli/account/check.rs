@@ -11,6 +11,7 @@ use crate::api::AccountRef;
 use crate::cli::common::{ClusterArgs, ConnectionError, OutputArgs, OutputError};
 use crate::cli::platform::{Credentials, PlatformArgs, PlatformError, account_ref};
 use crate::cli::progress::during;
+use crate::domain::ProjectId;
 use crate::platform::Platform;
 
 /// Check with reads only if dbplane can work with a platform and an API key, and what the key may
@@ -35,7 +36,7 @@ pub struct CheckArgs {
     platform: PlatformArgs,
     /// Projects to check, separated by commas; the first five of the list when absent
     #[arg(long, value_name = "ID", value_delimiter = ',')]
-    project: Vec<String>,
+    project: Vec<ProjectId>,
     #[command(flatten)]
     output: OutputArgs,
 }

@@ -11,6 +11,7 @@ use crate::cli::called::program;
 use crate::cli::resource::ObservedResource;
 use crate::decide::Reason;
 use crate::decide::names;
+use crate::domain::ComputeId;
 
 /// A request to the operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,13 +19,13 @@ pub enum ResourceRequest {
     Restart,
     Rotate,
     /// With the compute to import, or without one for the primary of the branch.
-    Adopt(Option<String>),
+    Adopt(Option<ComputeId>),
     Pause,
     Resume,
     Reconcile,
     ConfirmDeletion,
     Revoked(Vec<String>),
-    NotCreated(Vec<String>),
+    NotCreated(Vec<ComputeId>),
 }
 
 /// The state of a request.
@@ -116,7 +117,7 @@ impl ResourceRequest {
         match self {
             A::Restart | A::Rotate | A::Adopt(_) => not_writable(resource).or_else(|| match self {
                 A::Restart => no_restart(resource),
-                A::Adopt(id) => no_adoption(resource, id.as_deref()),
+                A::Adopt(id) => no_adoption(resource, id.as_ref()),
                 _ => None,
             }),
             A::ConfirmDeletion if !resource.is_deleting() => {
@@ -156,8 +157,9 @@ impl ResourceRequest {
             A::NotCreated(computes) => {
                 let known = resource.annotation(names::NOT_CREATED).unwrap_or_default();
                 let known = known.split(',').map(str::trim).filter(|id| !id.is_empty());
-                let all: BTreeSet<&str> =
-                    known.chain(computes.iter().map(String::as_str)).collect();
+                let all: BTreeSet<&str> = known
+                    .chain(computes.iter().map(ComputeId::as_str))
+                    .collect();
                 json!(all.into_iter().collect::<Vec<_>>().join(","))
             }
             A::Adopt(None) => json!("Adopt"),
@@ -309,7 +311,7 @@ fn no_restart(resource: &ObservedResource) -> Option<String> {
         .then(|| format!("it has no compute yet ({})", description(resource)))
 }
 
-fn no_adoption(resource: &ObservedResource, id: Option<&str>) -> Option<String> {
+fn no_adoption(resource: &ObservedResource, id: Option<&ComputeId>) -> Option<String> {
     let has = resource
         .text("/computeID")
         .or_else(|| resource.spec["computeID"].as_str());
@@ -408,7 +410,7 @@ fn repeatable(text: String, before: Option<&str>) -> String {
     }
 }
 
-fn nothing_to_rule_out(resource: &ObservedResource, computes: &[String]) -> Option<String> {
+fn nothing_to_rule_out(resource: &ObservedResource, computes: &[ComputeId]) -> Option<String> {
     let reasons = [Reason::AmbiguousCreate, Reason::StrayCompute];
     let Some(condition) = resource.with_reason(&reasons) else {
         return Some(

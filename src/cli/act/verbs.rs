@@ -7,6 +7,7 @@ use clap::Subcommand;
 
 use super::rules::ResourceRequest;
 use super::{Common, Dangerous, Error, run};
+use crate::domain::ComputeId;
 
 macro_rules! help {
     ($($example:literal),+) => {
@@ -85,7 +86,7 @@ pub struct Adopt {
     dangerous: Dangerous,
     /// The platform's identifier of the compute; the primary of the branch when absent
     #[arg(long, value_name = "ID")]
-    compute_id: Option<String>,
+    compute_id: Option<ComputeId>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -113,7 +114,7 @@ pub struct NotCreated {
         value_delimiter = ',',
         required = true
     )]
-    computes: Vec<String>,
+    computes: Vec<ComputeId>,
 }
 
 impl Verbs {

@@ -11,12 +11,13 @@ use super::Error;
 use crate::api::{Compute, Known, ObjectMeta};
 use crate::decide::identity::{self, ComputeIdentity};
 use crate::decide::seal::ObjectKey;
+use crate::domain::{ComputeId, ProjectId};
 
 /// The Computes of a cluster, with the data that an import needs.
 #[derive(Debug, Default)]
 pub struct ExistingResources {
     /// The resource of each compute, by project and compute.
-    pub had: BTreeMap<(String, String), String>,
+    pub had: BTreeMap<(ProjectId, ComputeId), String>,
     /// The names of Computes in the namespace of the manifests.
     pub taken: BTreeSet<String>,
 }
@@ -71,7 +72,7 @@ pub async fn existing(
 
 /// The computes that it names, and the one that it is bound to. The binding is in its record, or in
 /// its status if that was restored without a record.
-fn computes_of(object: &Known<Compute>) -> Vec<(String, String)> {
+fn computes_of(object: &Known<Compute>) -> Vec<(ProjectId, ComputeId)> {
     let project = &object.spec.project_id;
     let named = object.spec.compute_id.iter().chain(
         object

@@ -7,7 +7,7 @@ use super::existing::{self, ExistingResources};
 use super::{Error, ImportArgs};
 use crate::cli::platform::{Credentials, PlatformReader, retrying};
 use crate::cli::progress::Progress;
-use crate::domain::{Compute, Listed};
+use crate::domain::{Compute, Listed, ProjectId};
 use crate::import::{FoundCompute, FoundKey, Subjects};
 use crate::platform::Platform;
 
@@ -92,7 +92,7 @@ async fn computes(
     notes: &mut impl Write,
 ) -> Result<Vec<Compute>, Error> {
     let platform = &reader.platform;
-    let projects: BTreeSet<String> = match args.project.as_slice() {
+    let projects: BTreeSet<ProjectId> = match args.project.as_slice() {
         [] => {
             let listed = retrying(async || platform.list_projects().await)
                 .await

@@ -13,6 +13,7 @@ use crate::controller::index::Key;
 use crate::controller::object::{AccountName, Managed, is_recorded, uid};
 use crate::controller::pass::label;
 use crate::decide::released::has_finalizer;
+use crate::domain::ProjectId;
 
 /// A resource that refers to an account.
 #[derive(Clone, Debug)]
@@ -26,7 +27,7 @@ pub struct Dependent {
     /// Since when it is being deleted.
     pub deleting: Option<Timestamp>,
     /// Its project on the platform.
-    pub project: Option<String>,
+    pub project: Option<ProjectId>,
 }
 
 /// The resources that refer to an account, without deleted ones that no longer need it.
@@ -44,12 +45,12 @@ pub fn of<E: Environment>(env: &E, account: &AccountName) -> Vec<Dependent> {
 }
 
 /// A project that a resource of the account names and may use the account for.
-pub fn project<E: Environment>(env: &E, account: &AccountName) -> Option<String> {
+pub fn project<E: Environment>(env: &E, account: &AccountName) -> Option<ProjectId> {
     let dependents = of(env, account);
     let granted = uses(&dependents)
         .into_iter()
         .find(|(project, namespace)| is_granted(env, account, namespace, project));
-    granted.map(|(project, _)| project.to_owned())
+    granted.map(|(project, _)| project.clone())
 }
 
 /// The projects that these resources name and may use the account for.
@@ -57,18 +58,18 @@ pub fn named<E: Environment>(
     env: &E,
     account: &AccountName,
     dependents: &[Dependent],
-) -> BTreeSet<String> {
+) -> BTreeSet<ProjectId> {
     let granted = uses(dependents)
         .into_iter()
         .filter(|(project, namespace)| is_granted(env, account, namespace, project));
-    granted.map(|(project, _)| project.to_owned()).collect()
+    granted.map(|(project, _)| project.clone()).collect()
 }
 
 /// The projects that resources name, each with the namespaces of those resources.
-fn uses(dependents: &[Dependent]) -> BTreeSet<(&str, &str)> {
+fn uses(dependents: &[Dependent]) -> BTreeSet<(&ProjectId, &str)> {
     dependents
         .iter()
-        .filter_map(|it| Some((it.project.as_deref()?, it.namespace.as_str())))
+        .filter_map(|it| Some((it.project.as_ref()?, it.namespace.as_str())))
         .collect()
 }
 
@@ -77,10 +78,10 @@ pub fn leaving<E: Environment>(
     env: &E,
     account: &AccountName,
     dependents: &[Dependent],
-) -> BTreeMap<String, Timestamp> {
+) -> BTreeMap<ProjectId, Timestamp> {
     let of = dependents
         .iter()
-        .filter_map(|it| Some((it.deleting?, it.namespace.as_str(), it.project.as_deref()?)));
+        .filter_map(|it| Some((it.deleting?, it.namespace.as_str(), it.project.as_ref()?)));
     let of: BTreeSet<_> = of.collect();
     // The map keeps the last value of a key, which is the newest.
     let newest: BTreeMap<_, _> = of
@@ -91,7 +92,7 @@ pub fn leaving<E: Environment>(
         .into_iter()
         .filter(|((project, namespace), _)| is_granted(env, account, namespace, project));
     let granted: BTreeSet<_> = granted
-        .map(|((project, _), since)| (since, project.to_owned()))
+        .map(|((project, _), since)| (since, project.clone()))
         .collect();
     granted
         .into_iter()
@@ -133,7 +134,7 @@ fn dependent<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Dependent 
         label: label(object),
         needs_it: meta.has_finalizer || changing || !meta.deleting && K::needs_finalizer(object),
         deleting: object.meta().deletion_timestamp.as_ref().map(|time| time.0),
-        project: K::relations(object).project.map(str::to_owned),
+        project: K::relations(object).project.cloned(),
     }
 }
 

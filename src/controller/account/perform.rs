@@ -14,7 +14,7 @@ use crate::controller::object::uid;
 use crate::controller::pass::calls::{ActionLine, patch_metadata, writing};
 use crate::controller::state::AccountConnection;
 use crate::decide::account::{self, Absence, AccountCheck, AccountStep, Answers, Verdict};
-use crate::domain::{Fault, Listed, NameSupport, Project, Support, Unreadable};
+use crate::domain::{Fault, Listed, NameSupport, Project, ProjectId, Support, Unreadable};
 use crate::platform::{Platform, PlatformClient};
 
 pub(super) async fn perform<A: AnyAccount, E: Environment>(
@@ -143,11 +143,11 @@ async fn check<A: AnyAccount, E: Environment>(
         }
         Err(Fault::Forbidden { message, .. }) => {
             let why = format!("It may not list projects ({message}).");
-            restricted(&platform, in_use.as_deref(), why).await
+            restricted(&platform, in_use.as_ref(), why).await
         }
         Err(Fault::TooLarge { message }) => {
             let why = format!("Its projects are not counted: {message}.");
-            restricted(&platform, in_use.as_deref(), why).await
+            restricted(&platform, in_use.as_ref(), why).await
         }
         Err(fault) => Verdict::Failed(fault),
     };
@@ -190,10 +190,10 @@ async fn check<A: AnyAccount, E: Environment>(
 #[derive(Default)]
 struct FoundProjects {
     /// Their IDs, also of unreadable entries that show one: such a project exists.
-    ids: Vec<String>,
+    ids: Vec<ProjectId>,
     unreadable: Unreadable,
     /// The projects of resources that are being deleted that no longer exist.
-    absent: BTreeSet<String>,
+    absent: BTreeSet<ProjectId>,
 }
 
 async fn found_projects<A: AnyAccount, E: Environment>(
@@ -208,12 +208,12 @@ async fn found_projects<A: AnyAccount, E: Environment>(
         let account = object.account_name().to_string();
         warn!(account, list = "projects", entries = %unreadable, "entries of a list cannot be read");
     }
-    let ids: BTreeSet<String> = projects
+    let ids: BTreeSet<ProjectId> = projects
         .into_iter()
         .map(|project| project.id)
-        .chain(unreadable.ids().cloned())
+        .chain(unreadable.ids().cloned().map(ProjectId::from))
         .collect();
-    let ids: Vec<String> = ids.into_iter().collect();
+    let ids: Vec<ProjectId> = ids.into_iter().collect();
     // An unreadable entry without an ID may be any project.
     let absent = if unreadable.ids().count() == unreadable.len() {
         absent_projects(env, object, connection, platform, &ids).await
@@ -234,8 +234,8 @@ async fn absent_projects<A: AnyAccount, E: Environment>(
     object: &A,
     connection: &AccountConnection<E::Client>,
     platform: &E::Client,
-    listed: &[String],
-) -> BTreeSet<String> {
+    listed: &[ProjectId],
+) -> BTreeSet<ProjectId> {
     let name = object.account_name();
     let leaving = dependents::leaving(env, &name, &dependents::of(env, &name));
     let mut absent = BTreeSet::new();
@@ -247,7 +247,11 @@ async fn absent_projects<A: AnyAccount, E: Environment>(
     absent
 }
 
-async fn restricted<P: Platform>(platform: &P, project: Option<&str>, why: String) -> Verdict {
+async fn restricted<P: Platform>(
+    platform: &P,
+    project: Option<&ProjectId>,
+    why: String,
+) -> Verdict {
     match project {
         None => Verdict::Restricted(why),
         Some(project) => match platform.list_computes(project).await {

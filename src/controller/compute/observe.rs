@@ -27,7 +27,7 @@ use crate::decide::connection::Address;
 use crate::decide::identity::{ComputeIdentity, Evidence, Record};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{AccountView, Memory, Reason, later, names};
-use crate::domain::Support;
+use crate::domain::{ComputeId, Support};
 use crate::platform::LatestSnapshot;
 
 pub(super) async fn observe<E: Environment>(
@@ -112,11 +112,11 @@ fn wished(record: &Result<Record<ComputeIdentity>, InvalidAnnotation>) -> Option
 }
 
 /// The computes that a user has declared not to be the results of creates.
-fn not_created(object: &Known<Compute>) -> BTreeSet<String> {
+fn not_created(object: &Known<Compute>) -> BTreeSet<ComputeId> {
     object
         .annotations()
         .get(names::NOT_CREATED)
-        .map(|text| names::listed(text).map(str::to_owned).collect())
+        .map(|text| names::listed(text).map(ComputeId::from).collect())
         .unwrap_or_default()
 }
 

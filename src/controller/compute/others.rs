@@ -17,6 +17,7 @@ use crate::decide::compute::{
     relevant_subjects,
 };
 use crate::decide::identity::{self, ComputeIdentity, Evidence};
+use crate::domain::ComputeId;
 
 /// A Compute that looks for its compute on the platform.
 #[derive(Clone, Copy)]
@@ -76,7 +77,7 @@ fn reservations<E: Environment>(
     env: &E,
     object: &Known<Compute>,
     platform: &str,
-    ids: &BTreeSet<String>,
+    ids: &BTreeSet<ComputeId>,
 ) -> Reservations {
     let me = object.uid();
     let reserved = |what| {
@@ -104,7 +105,7 @@ fn reservations<E: Environment>(
 fn claimants<E: Environment>(
     env: &E,
     seeker: &Seeker<'_>,
-    ids: &BTreeSet<String>,
+    ids: &BTreeSet<ComputeId>,
 ) -> Vec<Arc<Known<Compute>>> {
     let object = seeker.object;
     let project = &object.spec.project_id;
@@ -147,15 +148,14 @@ fn is_admitted<E: Environment>(env: &E, other: &Known<Compute>) -> bool {
 }
 
 /// The IDs in the snapshot, also of unreadable entries that show one.
-fn ids(snapshot: &SnapshotState) -> BTreeSet<String> {
+fn ids(snapshot: &SnapshotState) -> BTreeSet<ComputeId> {
     let SnapshotState::Taken { computes, .. } = snapshot else {
         return BTreeSet::new();
     };
     computes
         .shown()
         .iter()
-        .map(|compute| &compute.id)
-        .chain(computes.unreadable().ids())
-        .cloned()
+        .map(|compute| compute.id.clone())
+        .chain(computes.unreadable().ids().cloned().map(ComputeId::from))
         .collect()
 }

@@ -24,7 +24,7 @@ use crate::decide::compute::ComputeStep;
 use crate::decide::connection::ConnectionSecret;
 use crate::decide::identity::{Binding, ComputeIdentity, RestartRecord};
 use crate::decide::{Action, Reason};
-use crate::domain::{ComputeChange, Fault, Operation};
+use crate::domain::{ComputeChange, ComputeId, Fault, Operation};
 use crate::platform::PlatformClient;
 
 pub async fn perform<E: Environment>(
@@ -65,7 +65,7 @@ pub async fn perform<E: Environment>(
         }
         ComputeStep::Restart { id, record } => work.restart(id, record).await,
         ComputeStep::RecordRestart { record, restarted } => {
-            work.record_restart(record, restarted.as_deref()).await
+            work.record_restart(record, restarted.as_ref()).await
         }
         ComputeStep::WriteConnection { secret, without } => {
             work.write_connection(secret, without).await
@@ -248,8 +248,8 @@ impl<E: Environment> ComputeWork<'_, E> {
     }
 
     /// Reports what was done, and then the new parts of the report.
-    async fn done(&self, action: &'static str, id: &str, event: &Event, news: Vec<Event>) {
-        let project = Some(self.object.spec.project_id.as_str());
+    async fn done(&self, action: &'static str, id: &ComputeId, event: &Event, news: Vec<Event>) {
+        let project = Some(&self.object.spec.project_id);
         acted(
             self.env,
             self.object,

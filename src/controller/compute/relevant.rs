@@ -8,7 +8,9 @@ use crate::api::{Compute, ComputeType, Known};
 use crate::controller::state::{Answer, ResourceState, Wrote};
 use crate::decide::compute::{SnapshotState, is_settled};
 use crate::decide::identity::{ComputeIdentity, CreateIntent};
-use crate::domain::{self, Fault, Listed, NameSupport, PostgresSettings, Shown, Support};
+use crate::domain::{
+    self, BranchId, ComputeId, Fault, Listed, NameSupport, PostgresSettings, Shown, Support,
+};
 use crate::platform::{ComputeFilter, ComputeInterest, LatestSnapshot, Snapshot};
 
 /// How many computes of a project are examined for how the platform returns database settings. A
@@ -97,10 +99,10 @@ impl RelevantComputes {
 /// The branches and computes that concern a resource.
 #[derive(Debug)]
 pub struct Filter {
-    branches: Vec<String>,
-    computes: BTreeSet<String>,
+    branches: Vec<BranchId>,
+    computes: BTreeSet<ComputeId>,
     /// Computes that a create made in addition to the bound one.
-    twins: BTreeSet<String>,
+    twins: BTreeSet<ComputeId>,
     /// A compute with one of these names is the resource's, on any branch.
     marks: BTreeSet<String>,
     /// The database settings that creates have asked for.
@@ -145,7 +147,7 @@ impl Filter {
     /// A resource that has found its compute searches no branch, so that a pass costs the same in a
     /// project of any size.
     fn relevant(&self, snapshot: &Snapshot) -> RelevantComputes {
-        let entry = |id: &String| {
+        let entry = |id: &ComputeId| {
             if let Shown::Entry(compute) = snapshot.compute(id) {
                 Some(compute)
             } else {

@@ -15,6 +15,7 @@ use crate::controller::object::{AccountName, Managed, uid};
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::write_contention::Repair;
 use crate::decide::{Brake, Decision, Observed, Report};
+use crate::domain::ProjectId;
 
 pub trait Kinds: Send + Sync + 'static {
     fn each<V: KindVisitor>(visitor: &mut V);
@@ -128,7 +129,7 @@ pub enum Change<'a> {
 pub struct Relations<'a> {
     pub account: Option<&'a AccountRef>,
     /// The platform project.
-    pub project: Option<&'a str>,
+    pub project: Option<&'a ProjectId>,
     pub written_secret: Option<&'a str>,
     /// A Secret that it reads in its own namespace, except an account's credentials.
     pub read_secret: Option<&'a str>,

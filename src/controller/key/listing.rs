@@ -174,7 +174,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::domain::KeyEntry;
+    use crate::domain::{KeyEntry, KeyId};
     use crate::platform::KeyList;
 
     const READ: i64 = 1_800_000_000;
@@ -186,7 +186,7 @@ mod tests {
     /// A list that began at tick 5 and took five seconds.
     fn listed(fault: Option<Fault>) -> ListedKeys {
         let entry = |id: i64, name: &str| KeyEntry {
-            id,
+            id: KeyId(id),
             name: name.to_owned(),
             project_id: None,
             created_at: None,
@@ -227,7 +227,7 @@ mod tests {
             return None;
         };
         assert_eq!(*begun, at(0), "the time at which it was begun");
-        Some(keys.shown().iter().map(|key| key.id).collect())
+        Some(keys.shown().iter().map(|key| key.id.0).collect())
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::controller::state::{AccountConnection, SharedConnection};
 use crate::decide::Action;
 use crate::decide::identity::{KeyRecords, ProjectKeyIdentity};
 use crate::decide::key::{KeyStep, SecretContents};
-use crate::domain::Fault;
+use crate::domain::{Fault, KeyId, OrganizationId};
 use crate::platform::{Platform, PlatformClient};
 use crate::telemetry::metrics::KeyChange;
 
@@ -187,7 +187,7 @@ impl<E: Environment> KeyWork<'_, E> {
 
     async fn revoke(
         &self,
-        id: i64,
+        id: KeyId,
         name: &str,
         records: &KeyRecords,
         in_use: Option<&str>,
@@ -280,7 +280,10 @@ impl<E: Environment> KeyWork<'_, E> {
     }
 }
 
-fn organization<P>(connection: &AccountConnection<P>, action: Action) -> Result<String, StepError> {
+fn organization<P>(
+    connection: &AccountConnection<P>,
+    action: Action,
+) -> Result<OrganizationId, StepError> {
     connection.access.organization_id.clone().ok_or_else(|| {
         let message = "the account has no organizationID".to_owned();
         failed(action)(Fault::Rejected {

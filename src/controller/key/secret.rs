@@ -14,11 +14,12 @@ use crate::decide::key::{KeySecretView, SecretContents, template};
 use crate::decide::names::{
     MANAGED_BY, SECRET_DIGEST, SECRET_KEY, SECRET_KEY_ID, SECRET_PREVIOUS, SECRET_SHAPE, shape,
 };
+use crate::domain::KeyId;
 
 /// The previous key, which the Secret holds beside the key in use.
 #[derive(Clone, Debug)]
 pub struct Previous {
-    pub id: i64,
+    pub id: KeyId,
     pub name: String,
     pub secret: SecretString,
 }
@@ -27,7 +28,7 @@ pub struct Previous {
 #[derive(Serialize, Deserialize)]
 struct PreviousMark {
     entry: String,
-    id: i64,
+    id: KeyId,
     name: String,
     digest: String,
 }

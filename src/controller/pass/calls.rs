@@ -19,7 +19,7 @@ use crate::decide::memory::{ActionProblem, NO_GENERATION};
 use crate::decide::released::has_finalizer;
 use crate::decide::seal::InvalidAnnotation;
 use crate::decide::{Action, Recorded, Report, later};
-use crate::domain::Fault;
+use crate::domain::{ComputeId, Fault, KeyId, ProjectId};
 use crate::telemetry::metrics::CreateOutcome;
 
 /// For `map_err`: adds what was to be written, since the API server's message does not always say
@@ -68,10 +68,10 @@ pub async fn patch_metadata<K: Managed, E: Environment>(
 pub struct ActionLine<'a> {
     /// An action from [`labels`].
     pub action: &'static str,
-    pub project: Option<&'a str>,
-    pub compute: Option<&'a str>,
+    pub project: Option<&'a ProjectId>,
+    pub compute: Option<&'a ComputeId>,
     pub key: Option<&'a str>,
-    pub key_id: Option<i64>,
+    pub key_id: Option<KeyId>,
     pub secret: Option<&'a str>,
     /// The Compute of a set.
     pub replica: Option<&'a str>,
@@ -107,6 +107,9 @@ impl<'a> ActionLine<'a> {
             secret,
             replica,
         } = self;
+        let project = project.map(ProjectId::as_str);
+        let compute = compute.map(ComputeId::as_str);
+        let key_id = key_id.map(|id| id.0);
         info!(
             action,
             event, project, compute, key, key_id, secret, replica, "{text}"

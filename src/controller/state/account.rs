@@ -11,7 +11,7 @@ use super::{Contents, ProcessState};
 use crate::api::PlatformAccess;
 use crate::controller::object::AccountName;
 use crate::decide::account::{AccountCheck, Availability};
-use crate::domain::NameSupport;
+use crate::domain::{NameSupport, ProjectId};
 use crate::platform::{PlatformClient, Rate};
 
 /// The connection that all users of an account share.
@@ -31,7 +31,7 @@ pub struct AccountConnection<P> {
     /// The platform's last answer about these credentials.
     pub check: Option<AccountCheck>,
     /// The projects named by resources that these credentials could list.
-    pub seen: Vec<String>,
+    pub seen: Vec<ProjectId>,
 }
 
 impl<P> AccountConnection<P> {
@@ -60,7 +60,7 @@ pub struct AccountEntry<P> {
     /// True if the account reports that its organization has many keys.
     pub many_keys: bool,
     /// The projects of its resources that no longer exist.
-    pub gone: BTreeSet<String>,
+    pub gone: BTreeSet<ProjectId>,
     /// The generation of the spec, which also defines the namespaces that a ClusterAccount admits.
     pub generation: i64,
 }

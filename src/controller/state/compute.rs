@@ -10,7 +10,7 @@ use crate::decide::Action;
 use crate::decide::compute::{Holder, ReservedPlace};
 use crate::decide::identity::Evidence;
 use crate::decide::memory::ExistenceAnswer;
-use crate::domain::{ComputeChange, Fault};
+use crate::domain::{ComputeChange, ComputeId, Fault};
 use crate::platform::Tick;
 
 /// The reservation of a Compute, until its status shows what it claims.
@@ -226,9 +226,9 @@ impl<P> ProcessState<P> {
     }
 
     /// The platform has confirmed the delete.
-    pub fn compute_deleted(&self, uid: &Uid, id: &str, at: Timestamp) {
+    pub fn compute_deleted(&self, uid: &Uid, id: &ComputeId, at: Timestamp) {
         self.update(uid, |resource| {
-            resource.memory.deleted = Some((id.to_owned(), at))
+            resource.memory.deleted = Some((id.clone(), at))
         });
     }
 

@@ -45,14 +45,14 @@ impl UnsavedKey {
     /// these.
     pub fn log_loss(&self, why: &str) {
         let (namespace, name) = (&self.namespace, &self.name);
-        let (kind, key, key_id) = (ProjectKey::kind(&()), &self.key.name, self.key.id);
+        let (kind, key, key_id) = (ProjectKey::kind(&()), &self.key.name, self.key.id.0);
         error!(%kind, namespace, name, key, key_id, error = why, "the secret of a key is lost");
     }
 
     /// Logs that the key could not be saved, and that dbplane retries.
     pub fn log_delay(&self, why: &str) {
         let (namespace, name) = (&self.namespace, &self.name);
-        let (kind, key, key_id) = (ProjectKey::kind(&()), &self.key.name, self.key.id);
+        let (kind, key, key_id) = (ProjectKey::kind(&()), &self.key.name, self.key.id.0);
         warn!(%kind, namespace, name, key, key_id, error = why, "a key is not saved yet");
     }
 }

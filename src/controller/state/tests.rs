@@ -12,7 +12,7 @@ use crate::decide::compute::{Holder, Reserved, ReservedPlace};
 use crate::decide::identity::{Evidence, KeyIdentity, KeyIntent};
 use crate::decide::memory::{ActionProblem, ExistenceAnswer};
 use crate::decide::put_back::Doubt;
-use crate::domain::NameSupport;
+use crate::domain::{KeyId, NameSupport};
 use crate::leadership::Leadership;
 use crate::platform::{
     Connect, ConnectOptions, Endpoint, NoMeter, OverHttp, PlatformClient, Rate, RateLimited,
@@ -409,7 +409,7 @@ fn who_waits_is_counted_by_kind_and_reason() {
 #[test]
 fn a_key_in_memory_is_not_in_debug() {
     let key = KeyIdentity {
-        id: 1,
+        id: KeyId(1),
         name: "ci".to_owned(),
         at: Timestamp::UNIX_EPOCH,
         created_at: None,

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::api::AccountCapabilities;
 use crate::decide::{YOUNG_KEY, later};
-use crate::domain::{Fault, Unreadable};
+use crate::domain::{Fault, ProjectId, Unreadable};
 
 /// How long the platform has to refuse previously accepted credentials until they count as refused.
 const REFUSED_AFTER: Duration = Duration::from_secs(20);
@@ -27,7 +27,7 @@ pub struct AccountCheck {
     pub answers: Answers,
     /// Absent projects of resources in deletion: the list shows other projects but not this one,
     /// and reading its computes returns 404.
-    pub absent: BTreeMap<String, Absence>,
+    pub absent: BTreeMap<ProjectId, Absence>,
 }
 
 /// The absence of a project.
@@ -89,14 +89,14 @@ impl AccountCheck {
 
     /// The absent projects, and since when. A check without a list, or with an empty one, shows no
     /// absence.
-    fn absent_after(&self, before: Option<&Self>) -> BTreeMap<String, Absence> {
+    fn absent_after(&self, before: Option<&Self>) -> BTreeMap<ProjectId, Absence> {
         let known = before
             .map(|before| before.absent.clone())
             .unwrap_or_default();
         if self.listed().is_empty() {
             return known;
         }
-        let since = |(project, absence): (&String, &Absence)| {
+        let since = |(project, absence): (&ProjectId, &Absence)| {
             let since = known
                 .get(project)
                 .map_or(absence.since, |known| known.since);
@@ -105,7 +105,7 @@ impl AccountCheck {
         self.absent.iter().map(since).collect()
     }
 
-    pub fn listed(&self) -> &[String] {
+    pub fn listed(&self) -> &[ProjectId] {
         if let Verdict::Projects(listed) = &self.verdict {
             listed
         } else {
@@ -133,7 +133,7 @@ impl AccountCheck {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The platform lists these projects.
-    Projects(Vec<String>),
+    Projects(Vec<ProjectId>),
     /// The platform accepts the credential, but its projects are unknown, for the reason in the
     /// sentence.
     Restricted(String),

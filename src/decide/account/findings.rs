@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use super::{AccountObserved, Verdict};
 use crate::api::{AccountCapabilities, AccountStatus, Condition};
 use crate::decide::Reason;
+use crate::domain::ProjectId;
 
 /// The status names at most this many projects.
 const MOST_PROJECTS: usize = 100;
@@ -45,7 +46,7 @@ impl<T: PartialEq> Dated<T> {
 pub(super) struct AccountReach {
     pub message: String,
     pub project_count: Option<u32>,
-    pub projects: Vec<String>,
+    pub projects: Vec<ProjectId>,
     pub capabilities: AccountCapabilities,
 }
 

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use super::{Absence, AccountCheck, AccountObserved};
 use crate::api::SeenProjects;
 use crate::decide::later;
+use crate::domain::ProjectId;
 
 /// At most this many projects are remembered.
 const MOST_SEEN: usize = 200;
@@ -20,9 +21,9 @@ const MOST_ASKED: usize = 10;
 #[derive(Clone, Debug, Default)]
 pub struct ProjectsObserved {
     /// The projects that resources name and may use the account for.
-    pub named: BTreeSet<String>,
+    pub named: BTreeSet<ProjectId>,
     /// The projects of resources in deletion, and when the newest of those deletions began.
-    pub leaving: BTreeMap<String, Timestamp>,
+    pub leaving: BTreeMap<ProjectId, Timestamp>,
     /// The projects that this process saw listed with the credentials, and the identity of the
     /// credentials. `None` without credentials.
     pub seen: Option<SeenProjects>,
@@ -58,7 +59,7 @@ pub fn seen(observed: &AccountObserved) -> Option<SeenProjects> {
         .filter(is_of_the_same)
         .into_iter()
         .flat_map(|reported| &reported.projects);
-    let known: BTreeSet<&String> = listed.iter().chain(&seen.projects).chain(before).collect();
+    let known: BTreeSet<&ProjectId> = listed.iter().chain(&seen.projects).chain(before).collect();
     let projects = named
         .iter()
         .filter(|project| known.contains(project))
@@ -82,11 +83,11 @@ pub(super) fn reported(observed: &AccountObserved) -> Option<SeenProjects> {
 /// The projects of resources in deletion that count as gone. They were seen with these credentials,
 /// and checks at least the settle time apart found them absent. The newest check began after all of
 /// these resources had waited.
-pub fn gone(observed: &AccountObserved) -> BTreeSet<String> {
+pub fn gone(observed: &AccountObserved) -> BTreeSet<ProjectId> {
     let (Some(check), Some(seen)) = (&observed.check, seen(observed)) else {
         return BTreeSet::new();
     };
-    let is_gone = |(project, since): &(&String, &Timestamp)| {
+    let is_gone = |(project, since): &(&ProjectId, &Timestamp)| {
         let shows_it =
             |it: &Absence| it.again >= again(observed, it) && it.again >= hangs(observed, **since);
         check.absent.get(*project).is_some_and(shows_it) && seen.projects.contains(*project)
@@ -103,11 +104,11 @@ pub fn gone(observed: &AccountObserved) -> BTreeSet<String> {
 /// The projects of resources in deletion to ask the platform about, because its list lacks them. One
 /// that was never seen cannot count as gone. An empty list is no evidence.
 pub fn to_ask<'a>(
-    leaving: &'a BTreeMap<String, Timestamp>,
-    seen: &[String],
-    listed: &[String],
-) -> impl Iterator<Item = &'a String> {
-    let is_missing = |project: &&String| {
+    leaving: &'a BTreeMap<ProjectId, Timestamp>,
+    seen: &[ProjectId],
+    listed: &[ProjectId],
+) -> impl Iterator<Item = &'a ProjectId> {
+    let is_missing = |project: &&ProjectId| {
         !listed.is_empty() && !listed.contains(project) && seen.contains(project)
     };
     leaving.keys().filter(is_missing).take(MOST_ASKED)

@@ -76,7 +76,7 @@ pub(super) fn in_use() -> AccountObserved {
         facts: AccountFacts {
             shared: false,
             credential: Credential::Usable,
-            check: check(Verdict::Projects(names(&["a", "b"]))),
+            check: check(Verdict::Projects(vec!["a".into(), "b".into()])),
             suspended: None,
             users: names(&["Compute shop/orders"]),
             blocking: names(&["Compute shop/orders"]),
@@ -107,7 +107,7 @@ fn lists_that_are_too_large_are_told_and_looked_at_again() {
 #[test]
 fn entries_that_cannot_be_read_are_told_and_looked_at_again() {
     let odd = UnreadableEntry {
-        id: Some("p-odd".to_owned()),
+        id: Some("p-odd".into()),
         field: "org_id".to_owned(),
     };
     let of = |lists: &[&str], projects: Vec<UnreadableEntry>| {

@@ -11,12 +11,13 @@ use crate::api::{Compute, ComputeSpec, ComputeType, Known, ObjectMeta};
 use crate::decide::identity::{self, ComputeIdentity, CreateIntent, Evidence, object_key};
 use crate::decide::released::is_released;
 use crate::decide::{WATCHED, later};
+use crate::domain::{BranchId, ComputeId, ProjectId};
 
 /// The claims of other resources on the same branch and computes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
     /// Computes that another resource is bound to, or is about to be bound to.
-    pub bound: BTreeMap<String, Claim>,
+    pub bound: BTreeMap<ComputeId, Claim>,
     /// The resource that was bound to the same branch's primary before this one.
     pub primary: Option<Holder>,
     /// The resource of the same type whose create on the same branch comes first. Before this
@@ -29,9 +30,9 @@ pub struct Claims {
     /// resource.
     pub marks: BTreeMap<String, Holder>,
     /// Computes bound to a resource that its account does not admit at present.
-    pub outside: BTreeMap<String, Holder>,
+    pub outside: BTreeMap<ComputeId, Holder>,
     /// Computes that another resource declares by `computeID`, on any platform.
-    pub declared: BTreeSet<String>,
+    pub declared: BTreeSet<ComputeId>,
     /// Some resources cannot be read, so their declarations are unknown.
     pub incomplete: bool,
 }
@@ -66,12 +67,12 @@ pub struct Claim {
 pub enum ClaimSubject {
     /// A branch to create on.
     Branch {
-        project: String,
-        branch: String,
+        project: ProjectId,
+        branch: BranchId,
     },
     Compute {
-        project: String,
-        id: String,
+        project: ProjectId,
+        id: ComputeId,
     },
 }
 
@@ -79,16 +80,19 @@ pub enum ClaimSubject {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReservedPlace {
     pub platform: String,
-    pub project: String,
+    pub project: ProjectId,
     pub what: Reserved,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reserved {
     /// The right to create a compute of this type.
-    Create { branch: String, type_: ComputeType },
+    Create {
+        branch: BranchId,
+        type_: ComputeType,
+    },
     /// The right to be bound to this compute.
-    Compute(String),
+    Compute(ComputeId),
 }
 
 /// The Compute that the decision is about.
@@ -121,7 +125,7 @@ pub struct Reservations {
     /// Creates of the same type on the same branch, and the evidence that identifies their results.
     pub creates: Vec<(Holder, Evidence)>,
     /// Reserved computes by identifier.
-    pub computes: BTreeMap<String, Holder>,
+    pub computes: BTreeMap<ComputeId, Holder>,
 }
 
 impl Holder {
@@ -194,9 +198,9 @@ pub fn wanted(spec: &ComputeSpec) -> BTreeSet<ClaimSubject> {
 pub fn relevant_subjects(
     mine: &ComputeSpec,
     identity: &ComputeIdentity,
-    ids: &BTreeSet<String>,
+    ids: &BTreeSet<ComputeId>,
 ) -> BTreeSet<ClaimSubject> {
-    let compute = |id: &String| compute_of(&mine.project_id, id);
+    let compute = |id: &ComputeId| compute_of(&mine.project_id, id);
     if let Some(binding) = &identity.binding
         && ids.contains(&binding.id)
         && identity.is_settled()
@@ -212,17 +216,17 @@ pub fn relevant_subjects(
     branches.chain(bound.chain(ids).map(compute)).collect()
 }
 
-fn branch_of(project: &str, branch: &str) -> ClaimSubject {
+fn branch_of(project: &ProjectId, branch: &BranchId) -> ClaimSubject {
     ClaimSubject::Branch {
-        project: project.to_owned(),
-        branch: branch.to_owned(),
+        project: project.clone(),
+        branch: branch.clone(),
     }
 }
 
-fn compute_of(project: &str, id: &str) -> ClaimSubject {
+fn compute_of(project: &ProjectId, id: &ComputeId) -> ClaimSubject {
     ClaimSubject::Compute {
-        project: project.to_owned(),
-        id: id.to_owned(),
+        project: project.clone(),
+        id: id.clone(),
     }
 }
 
@@ -310,12 +314,12 @@ impl Other<'_> {
     }
 
     /// The time since which it is bound to a compute of the branch.
-    fn bound_on(&self, branch: &str) -> Option<ClaimOrder<'_>> {
+    fn bound_on(&self, branch: &BranchId) -> Option<ClaimOrder<'_>> {
         let binding = self.identity.binding.as_ref()?;
-        (binding.branch.as_deref() == Some(branch)).then(|| (binding.at, self.uid()))
+        (binding.branch.as_ref() == Some(branch)).then(|| (binding.at, self.uid()))
     }
 
-    fn binding(&self) -> Option<(String, Holder)> {
+    fn binding(&self) -> Option<(ComputeId, Holder)> {
         Some((self.identity.binding.as_ref()?.id.clone(), self.holder()))
     }
 
@@ -332,7 +336,7 @@ impl Other<'_> {
     }
 }
 
-fn bound(others: &[Other], mine: &Other, reserved: &Reservations) -> BTreeMap<String, Claim> {
+fn bound(others: &[Other], mine: &Other, reserved: &Reservations) -> BTreeMap<ComputeId, Claim> {
     let own = mine.identity.binding.as_ref();
     let about_to_be = reserved.computes.iter().map(|(id, by)| {
         let is_own = own.is_some_and(|own| own.id == *id);
@@ -344,7 +348,7 @@ fn bound(others: &[Other], mine: &Other, reserved: &Reservations) -> BTreeMap<St
             },
         )
     });
-    let mut bound: BTreeMap<String, Claim> = about_to_be.collect();
+    let mut bound: BTreeMap<ComputeId, Claim> = about_to_be.collect();
     let admitted = others.iter().filter(|other| other.admitted);
     let bindings = admitted.filter_map(|other| Some((other.identity.binding.as_ref()?, other)));
     let mut in_order: Vec<_> = bindings
@@ -392,8 +396,8 @@ fn first_create(
     let spec = &mine.object.spec;
     let together =
         |one: Evidence, other: Evidence| turn(spec.type_, one).goes_with(turn(spec.type_, other));
-    let open = |branch: &str, evidence: Evidence| {
-        let branch = branch.to_owned();
+    let open = |branch: &BranchId, evidence: Evidence| {
+        let branch = branch.clone();
         let is_in_the_way = move |intent: &&CreateIntent| {
             intent.branch == branch && !together(evidence, intent.evidence())
         };

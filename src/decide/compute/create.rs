@@ -14,7 +14,9 @@ use crate::decide::identity::{
     Binding, ComputeIdentity, CreateIntent, Evidence, Origin, RestartRecord,
 };
 use crate::decide::{Action, Decision, Reason, Report, drift, later, names};
-use crate::domain::{Compute, NameSupport, NewCompute, Role, Shown, UnreadableEntry};
+use crate::domain::{
+    BranchId, Compute, ComputeId, NameSupport, NewCompute, Role, Shown, UnreadableEntry,
+};
 
 /// Without a binding and an intent, no create is open.
 pub(super) fn adopt_or_create(case: &ComputeCase, snapshot: &ComputeSnapshot) -> ComputeDecision {
@@ -359,7 +361,7 @@ pub(super) fn await_turn(
     case: &ComputeCase,
     reason: Reason,
     by: &Holder,
-    branch: &str,
+    branch: &BranchId,
 ) -> ComputeDecision {
     let other = by.told_in(&case.observed.meta.namespace);
     let choice = await_turn_of(case, reason, &other, branch);
@@ -369,7 +371,12 @@ pub(super) fn await_turn(
     }
 }
 
-fn await_turn_of(case: &ComputeCase, reason: Reason, other: &str, branch: &str) -> ComputeDecision {
+fn await_turn_of(
+    case: &ComputeCase,
+    reason: Reason,
+    other: &str,
+    branch: &BranchId,
+) -> ComputeDecision {
     let report = Report::progressing(
         reason,
         format!("Waiting for {other}, whose create on branch {branch} comes first."),
@@ -382,7 +389,7 @@ const LONG_TURN: Duration = Duration::from_secs(10);
 /// The interval of checks while another create on the branch comes first.
 const CREATE_TURN: Duration = Duration::from_secs(5);
 
-fn import(case: &ComputeCase, snapshot: &ComputeSnapshot, id: &str) -> ComputeDecision {
+fn import(case: &ComputeCase, snapshot: &ComputeSnapshot, id: &ComputeId) -> ComputeDecision {
     match snapshot.find(id) {
         Shown::Unclear(entry) => {
             Decision::rest(unclear(case, entry, &format!("what compute {id} is")))
@@ -459,7 +466,7 @@ pub(super) fn bind(
 }
 
 fn ambiguous(case: &ComputeCase, candidates: &[&Compute]) -> Report {
-    let ids: Vec<String> = candidates
+    let ids: Vec<ComputeId> = candidates
         .iter()
         .map(|compute| compute.id.clone())
         .collect();
@@ -473,7 +480,7 @@ fn ambiguous(case: &ComputeCase, candidates: &[&Compute]) -> Report {
             ids.join(", "),
             meta.namespace,
             meta.name,
-            ids.first().map_or("COMPUTE-ID", String::as_str),
+            ids.first().map_or("COMPUTE-ID", ComputeId::as_str),
             stray::none_of(case, &ids),
         ),
     )

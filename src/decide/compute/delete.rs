@@ -17,7 +17,7 @@ use super::{
 use crate::decide::identity::{Binding, ComputeIdentity, CreateIntent, Origin};
 use crate::decide::released::gone_with_its_project;
 use crate::decide::{AccountView, Action, Decision, Health, Reason, Report, later, paused};
-use crate::domain::{Compute, Fault, Shown, UnreadableEntry};
+use crate::domain::{Compute, ComputeId, Fault, Shown, UnreadableEntry};
 
 /// After this time a compute is deleted again if it is still listed although the platform confirmed
 /// the delete.
@@ -254,7 +254,7 @@ fn remove(case: &ComputeCase, binding: &Binding, snapshot: &ComputeSnapshot) -> 
 
 /// When to delete a compute again if a list still shows it; `None` before the platform has
 /// confirmed its delete.
-pub(super) fn delete_again(case: &ComputeCase, id: &str) -> Option<Timestamp> {
+pub(super) fn delete_again(case: &ComputeCase, id: &ComputeId) -> Option<Timestamp> {
     let deleted = case
         .observed
         .memory

@@ -9,7 +9,7 @@ use super::{ComputeCase, ComputeSnapshot};
 use crate::decide::identity::{CreateIntent, Evidence};
 use crate::decide::{Action, drift};
 use crate::domain::{
-    Compute, Fault, NameSupport, PostgresSettings, Role, Settings, UnreadableEntry,
+    BranchId, Compute, Fault, NameSupport, PostgresSettings, Role, Settings, UnreadableEntry,
 };
 
 /// The outcome of a create.
@@ -161,6 +161,6 @@ fn may_have(case: &ComputeCase, asked: &PostgresSettings, compute: &Compute) -> 
     })
 }
 
-pub(super) fn on_branch(compute: &Compute, branch: &str, role: Role) -> bool {
-    compute.branch_id == branch && compute.role == role
+pub(super) fn on_branch(compute: &Compute, branch: &BranchId, role: Role) -> bool {
+    compute.branch_id == *branch && compute.role == role
 }

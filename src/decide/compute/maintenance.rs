@@ -11,7 +11,7 @@ use crate::api::{ComputeSpec, Duration as Length, MaintenanceStatus};
 use crate::decide::cron::Cron;
 use crate::decide::identity::{Maintained, RestartRecord};
 use crate::decide::{Wake, later};
-use crate::domain::Compute;
+use crate::domain::{Compute, ComputeId};
 
 /// The starting deadline of a restart if the spec declares none.
 const STARTING_DEADLINE: Duration = Duration::from_secs(3600);
@@ -29,7 +29,7 @@ struct MaintenancePlan {
 
 impl MaintenancePlan {
     /// `None` if no regular restarts are declared, or their schedule cannot be followed.
-    fn of(spec: &ComputeSpec, compute: &str) -> Option<Self> {
+    fn of(spec: &ComputeSpec, compute: &ComputeId) -> Option<Self> {
         let restart = &spec.maintenance.as_ref()?.restart;
         let text = match &restart.time_zone {
             Some(zone) => format!("{} {zone}", restart.schedule),
@@ -67,7 +67,7 @@ impl MaintenancePlan {
 }
 
 /// A part of `most` that is constant for one compute.
-fn jitter(most: Duration, compute: &str) -> Duration {
+fn jitter(most: Duration, compute: &ComputeId) -> Duration {
     let digest = Sha256::digest(compute.as_bytes());
     let number = digest
         .iter()
@@ -118,7 +118,7 @@ pub(super) fn followed(
     record: Option<&RestartRecord>,
     now: Timestamp,
 ) -> Option<Maintained> {
-    match MaintenancePlan::of(spec, "") {
+    match MaintenancePlan::of(spec, &ComputeId::default()) {
         Some(plan) if plan.known(record, now).is_none() => Some(Maintained {
             time: plan.cron.last(now)?,
             schedule: plan.text,

@@ -11,7 +11,7 @@ use crate::decide::drift;
 use crate::decide::identity::{BeforeRestart, RestartRecord};
 use crate::decide::names::RESTART;
 use crate::decide::{Action, Decision, Health, Reason, Report, Sync};
-use crate::domain::{Compute, ComputeState};
+use crate::domain::{Compute, ComputeId, ComputeState};
 
 /// The next choice for a restart that is due, or whose call is open.
 pub(super) fn restart(
@@ -56,7 +56,7 @@ pub(super) fn restart(
     })
 }
 
-fn note(record: RestartRecord, restarted: Option<String>, report: &Report) -> ComputeDecision {
+fn note(record: RestartRecord, restarted: Option<ComputeId>, report: &Report) -> ComputeDecision {
     Decision::act(
         ComputeStep::RecordRestart { record, restarted },
         report.clone(),
@@ -151,7 +151,7 @@ fn completed(record: &RestartRecord) -> RestartRecord {
 
 /// The compute for which an event reports the restart. None if a change restarted it, which has its
 /// own event.
-fn restarted(before: &BeforeRestart, compute: &Compute) -> Option<String> {
+fn restarted(before: &BeforeRestart, compute: &Compute) -> Option<ComputeId> {
     (!before.was_changed(compute)).then(|| compute.id.clone())
 }
 

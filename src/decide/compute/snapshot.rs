@@ -6,7 +6,9 @@ use super::ComputeCase;
 use super::evidence::on_branch;
 use crate::decide::identity::CreateIntent;
 use crate::decide::{Reason, Report};
-use crate::domain::{Compute, Listed, Role, Shown, Unreadable, UnreadableEntry};
+use crate::domain::{
+    BranchId, Compute, ComputeId, Listed, Role, Shown, Unreadable, UnreadableEntry,
+};
 
 pub(super) struct ComputeSnapshot<'a> {
     /// The time when reading it began.
@@ -29,13 +31,13 @@ impl<'a> ComputeSnapshot<'a> {
     }
 
     /// One compute in the snapshot.
-    pub fn find(&self, id: &str) -> Shown<'a, Compute> {
-        self.listed.find(Some(id), |compute| compute.id == id)
+    pub fn find(&self, id: &ComputeId) -> Shown<'a, Compute> {
+        self.listed.find(Some(id), |compute| compute.id == *id)
     }
 
     /// The primary of a branch in the snapshot. An unreadable entry may be on any branch, and of
     /// any type.
-    pub fn primary(&self, branch: &str) -> Shown<'a, Compute> {
+    pub fn primary(&self, branch: &BranchId) -> Shown<'a, Compute> {
         self.listed
             .find(None, |compute| on_branch(compute, branch, Role::Primary))
     }
@@ -45,6 +47,7 @@ impl<'a> ComputeSnapshot<'a> {
     pub fn hiding(&self, case: &ComputeCase, intent: &CreateIntent) -> Option<&'a UnreadableEntry> {
         self.unreadable().iter().find(|entry| match &entry.id {
             Some(id) => {
+                let id = &ComputeId::from(id.as_str());
                 !intent.is_in_baseline(id)
                     && !case.is_taken(id)
                     && !case.observed.not_created.contains(id)

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::decide::connection::ConnectionSecret;
 use crate::decide::identity::{Binding, CreateIntent, RestartRecord};
-use crate::domain::{ComputeChange, NewCompute};
+use crate::domain::{ComputeChange, ComputeId, NewCompute};
 
 /// One side effect.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +40,7 @@ pub enum ComputeStep {
     },
     /// Record the computes that a create made in addition, and when each was first named.
     RecordTwins {
-        twins: BTreeMap<String, Timestamp>,
+        twins: BTreeMap<ComputeId, Timestamp>,
     },
     /// Write the finalizer again, so that the resource stays until its compute is deleted or
     /// orphaned. Also write the copy of the record if it is lost.
@@ -51,7 +51,7 @@ pub enum ComputeStep {
     /// setting that was in force. A change that interrupts connections also makes the requested
     /// restart, which is recorded before and after it.
     Change {
-        id: String,
+        id: ComputeId,
         change: ComputeChange,
         parts: BTreeMap<String, ComputeChange>,
         because: String,
@@ -60,14 +60,14 @@ pub enum ComputeStep {
     },
     /// Write the restart record, call the platform, complete the record.
     Restart {
-        id: String,
+        id: ComputeId,
         record: RestartRecord,
     },
     /// Record a restart that needs no call, or the outcome of a call. `restarted` is the compute
     /// that was seen to restart.
     RecordRestart {
         record: RestartRecord,
-        restarted: Option<String>,
+        restarted: Option<ComputeId>,
     },
     /// Write the connection Secret, and remove the entries in `without`.
     WriteConnection {
@@ -76,18 +76,18 @@ pub enum ComputeStep {
     },
     /// Read one compute that the platform's list lacks.
     Ask {
-        id: String,
+        id: ComputeId,
     },
     /// Read the operations of a compute that takes long, or whose operation has failed.
     AskOperations {
-        id: String,
+        id: ComputeId,
     },
     Delete {
-        id: String,
+        id: ComputeId,
     },
     /// Delete a compute that a create made in addition to the bound one. The resource stays.
     DeleteTwin {
-        id: String,
+        id: ComputeId,
     },
     RemoveFinalizer,
     /// Emit an event about possible own computes that stay, then remove the finalizer.

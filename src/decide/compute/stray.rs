@@ -13,7 +13,7 @@ use crate::decide::identity::{ComputeIdentity, CreateIntent, Evidence};
 use crate::decide::names::NOT_CREATED;
 use crate::decide::seal::ObjectKey;
 use crate::decide::{Decision, WATCHED, Wake, later};
-use crate::domain::{Compute, UnreadableEntry};
+use crate::domain::{Compute, ComputeId, UnreadableEntry};
 
 /// The unanswered creates once dbplane no longer waits for this one.
 pub(super) fn unanswered(case: &ComputeCase, intent: &CreateIntent) -> Vec<CreateIntent> {
@@ -112,9 +112,9 @@ pub(super) struct Strays<'a> {
 }
 
 impl Strays<'_> {
-    pub fn ids(&self) -> Vec<String> {
+    pub fn ids(&self) -> Vec<ComputeId> {
         let all = [&self.marked, &self.besides, &self.likely, &self.doubtful];
-        let ids: BTreeSet<&String> = all
+        let ids: BTreeSet<&ComputeId> = all
             .into_iter()
             .flatten()
             .map(|compute| &compute.id)
@@ -276,7 +276,7 @@ pub(super) fn report_strays(
 }
 
 /// The message about computes that may be the resource's.
-pub(super) fn advice(case: &ComputeCase, ids: &[String]) -> String {
+pub(super) fn advice(case: &ComputeCase, ids: &[ComputeId]) -> String {
     format!(
         "{} Or, if somebody else created it: {}",
         advice_on_deletion(ids),
@@ -285,11 +285,11 @@ pub(super) fn advice(case: &ComputeCase, ids: &[String]) -> String {
 }
 
 /// The command that says that no create of the resource made these computes.
-pub(super) fn none_of(case: &ComputeCase, ids: &[String]) -> String {
+pub(super) fn none_of(case: &ComputeCase, ids: &[ComputeId]) -> String {
     let ObjectKey { namespace, name } = case.observed.meta.object_key();
-    let known = case.observed.not_created.iter().map(String::as_str);
-    let all: BTreeSet<&str> = known.chain(ids.iter().map(String::as_str)).collect();
-    let all: Vec<&str> = all.into_iter().collect();
+    let known = case.observed.not_created.iter();
+    let all: BTreeSet<&ComputeId> = known.chain(ids).collect();
+    let all: Vec<&str> = all.into_iter().map(ComputeId::as_str).collect();
     format!(
         "kubectl -n {namespace} annotate --overwrite compute {name} {NOT_CREATED}={}",
         all.join(",")
@@ -297,7 +297,7 @@ pub(super) fn none_of(case: &ComputeCase, ids: &[String]) -> String {
 }
 
 /// The message if the resource is deleted, and with it the record of its creates.
-pub(super) fn advice_on_deletion(ids: &[String]) -> String {
+pub(super) fn advice_on_deletion(ids: &[ComputeId]) -> String {
     format!(
         "A create of this resource that was never answered, or was repeated on the way, may have created {}. What it created is billed, this \
          resource does not use it, and dbplane does not change it. Delete it in the platform's console. Or import it: create another Compute with \

@@ -18,7 +18,7 @@ use crate::decide::memory::Memory;
 use crate::decide::{
     AccountView, Action, Brake, Decision, Health, Meta, Reason, Report, Sync, WATCHED, Wake, later,
 };
-use crate::domain::{Compute, Shown};
+use crate::domain::{Compute, ComputeId, Shown};
 
 /// How long the status names a twin before it is deleted: somebody may have begun to use it.
 const NAMED: Duration = WATCHED;
@@ -219,7 +219,7 @@ fn is_answered(case: &ComputeCase, binding: &Binding, twin: &Compute) -> bool {
 
 /// The message about all twins and other strays.
 fn advice(case: &ComputeCase, own: &Compute, strays: &Strays, twins: &[KnownTwin]) -> String {
-    let ids: Vec<String> = twins.iter().map(|twin| twin.compute.id.clone()).collect();
+    let ids: Vec<ComputeId> = twins.iter().map(|twin| twin.compute.id.clone()).collect();
     let mut others = strays.ids();
     others.retain(|id| !ids.contains(id));
     let mut texts = Vec::new();

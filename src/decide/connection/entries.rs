@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 use super::CredentialsView;
 use crate::api::{ComputeStatus, Connection};
 use crate::decide::template::Filler;
-use crate::domain::Compute;
+use crate::domain::{Compute, ComputeId};
 
 /// The port that the platform's computes serve.
 const POSTGRES_PORT: &str = "5432";
@@ -71,7 +71,7 @@ impl Eq for SecretText {}
 /// The address of a compute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    pub id: String,
+    pub id: ComputeId,
     pub host: String,
     pub pooled_host: Option<String>,
 }

@@ -2,11 +2,12 @@
 //! there.
 
 use super::{ComputeIdentity, CreateIntent, Origin, ProjectKeyIdentity};
+use crate::domain::ProjectId;
 
 impl ComputeIdentity {
     /// The compute, and the possible results of unanswered creates. A compute that is only observed
     /// does not belong to the resource.
-    pub fn has(&self, project: &str) -> Vec<String> {
+    pub fn has(&self, project: &ProjectId) -> Vec<String> {
         let bound = self
             .binding
             .iter()
@@ -25,7 +26,7 @@ impl ComputeIdentity {
 }
 
 impl CreateIntent {
-    fn may_have(&self, project: &str) -> String {
+    fn may_have(&self, project: &ProjectId) -> String {
         let named = self
             .mark
             .iter()

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use crate::domain::{KeyId, OrganizationId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyIdentity {
-    pub id: i64,
+    pub id: KeyId,
     pub name: String,
     pub at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -19,7 +20,7 @@ pub struct KeyIdentity {
 /// A key that was replaced and is to be revoked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetiredKey {
-    pub id: i64,
+    pub id: KeyId,
     pub name: String,
     pub since: Timestamp,
     /// When to revoke it, or the earliest time if spec.rotation waits for something.
@@ -51,7 +52,7 @@ pub struct LastUse {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LostKey {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id: Option<i64>,
+    pub id: Option<KeyId>,
     pub name: String,
     pub since: Timestamp,
     #[serde(default, skip_serializing_if = "LostBecause::is_unanswered")]
@@ -90,7 +91,7 @@ pub struct KeyRecords {
     pub rotated_at: Option<Timestamp>,
     /// The number of the key in use, if it was tried before the switch to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tried: Option<i64>,
+    pub tried: Option<KeyId>,
     /// The last request for another key that was carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotated_for: Option<String>,
@@ -101,7 +102,7 @@ pub struct KeyRecords {
     /// The organization of these keys. In another organization they can be neither found nor
     /// revoked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub organization: Option<String>,
+    pub organization: Option<OrganizationId>,
     /// The base URL of the platform that made these keys. Requests with these keys, or about them,
     /// go to no other platform.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,7 +142,7 @@ pub struct KeyIntent {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub previous_revoked: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub organization: Option<String>,
+    pub organization: Option<OrganizationId>,
     /// The base URL of the platform that receives the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
@@ -258,13 +259,13 @@ impl ProjectKeyIdentity {
     }
 
     /// The organization of the keys, if there are keys and it was recorded.
-    pub fn organization(&self) -> Option<&str> {
+    pub fn organization(&self) -> Option<&OrganizationId> {
         self.names().next()?;
         let intended = self
             .intent
             .as_ref()
-            .and_then(|intent| intent.organization.as_deref());
-        intended.or(self.records.organization.as_deref())
+            .and_then(|intent| intent.organization.as_ref());
+        intended.or(self.records.organization.as_ref())
     }
 
     /// The platform of the keys, if there are keys and it was recorded.

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Compute, ComputeUnits};
+use crate::domain::{BranchId, Compute, ComputeUnits};
 
 /// The last requested restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ pub struct BeforeRestart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<(ComputeUnits, ComputeUnits)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
+    pub branch: Option<BranchId>,
     /// The platform's confirmation that it carries out the call. Absent without an answer, or if
     /// the answer is not from the platform.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::{Compute, ProjectKey};
-use crate::domain::ComputeUnits;
+use crate::domain::{ComputeUnits, KeyId};
 
 const NAME: &str = "orders";
 const UID: &str = "uid-1";
@@ -29,9 +29,9 @@ fn compute(annotation: Option<&str>, status: Option<&str>) -> Compute {
 
 fn bound(id: &str) -> ComputeIdentity {
     let at = Timestamp::UNIX_EPOCH;
-    let project = "p-1".to_owned();
+    let project = "p-1".into();
     let binding = Binding {
-        id: id.to_owned(),
+        id: id.into(),
         project,
         platform: None,
         branch: None,
@@ -52,7 +52,7 @@ fn record(uid: &str, id: &str) -> String {
 }
 
 fn id(identity: ComputeIdentity) -> Option<String> {
-    identity.binding.map(|binding| binding.id)
+    identity.binding.map(|binding| binding.id.to_string())
 }
 
 /// The compute of the record, the compute of the wish, and whether the annotation is up to date.
@@ -70,9 +70,9 @@ fn full_identity() -> ComputeIdentity {
     let at = Timestamp::UNIX_EPOCH;
     let intent = CreateIntent {
         at,
-        branch: "br-1".to_owned(),
+        branch: "br-1".into(),
         platform: Some("https://platform.example/api/v2".to_owned()),
-        baseline: Some(["ep-0".to_owned()].into()),
+        baseline: Some(["ep-0".into()].into()),
         newest: Some(at),
         mark: Some("orders-1".to_owned()),
         asked: Some(Settings {
@@ -92,7 +92,7 @@ fn full_identity() -> ComputeIdentity {
             ComputeUnits::new(0.25).unwrap(),
             ComputeUnits::new(2.).unwrap(),
         )),
-        branch: Some("br-1".to_owned()),
+        branch: Some("br-1".into()),
         answered: Some(RestartAnswer::Plainly),
         unclear: true,
         record: Some(Box::new(before)),
@@ -140,7 +140,7 @@ fn the_record_of_a_key_is_read_back() {
     let meta = compute(None, None).metadata;
     let at = Timestamp::UNIX_EPOCH;
     let key = KeyIdentity {
-        id: i64::MAX,
+        id: KeyId(i64::MAX),
         name: "ci".to_owned(),
         at,
         created_at: None,
@@ -188,7 +188,7 @@ fn why_a_key_is_lost_is_written_where_it_is_not_the_usual_cause() {
         (LostBecause::OtherKey, json!("OtherKey")),
     ] {
         let lost = LostKey {
-            id: Some(4),
+            id: Some(KeyId(4)),
             name: "gone".to_owned(),
             since: Timestamp::UNIX_EPOCH,
             because,
@@ -274,9 +274,9 @@ fn what_is_sealed_with_a_higher_serial_number_counts_no_more_than_any_other_anno
         for uid in [UID, "uid-0", ""] {
             let text = forged(uid, serial.clone());
             let alone = read(Some(&text), None);
-            assert_eq!(alone, (None, Some("ep-9".to_owned()), true), "{text}");
+            assert_eq!(alone, (None, Some("ep-9".into()), true), "{text}");
             let beside = read(Some(&text), Some(&status));
-            assert_eq!(beside, (Some("ep-1".to_owned()), None, false), "{text}");
+            assert_eq!(beside, (Some("ep-1".into()), None, false), "{text}");
         }
     }
 }
@@ -300,11 +300,11 @@ fn an_invalid_annotation_matters_only_where_the_status_has_no_record() {
         assert_eq!(record_of(&compute(Some(text), None)).unwrap_err(), problem);
         assert_eq!(
             read(Some(text), Some(&good)),
-            (Some("ep-2".to_owned()), None, false)
+            (Some("ep-2".into()), None, false)
         );
         assert_eq!(
             read(Some(&good), Some(text)),
-            (None, Some("ep-2".to_owned()), true),
+            (None, Some("ep-2".into()), true),
             "in the status it counts for nothing"
         );
     }
@@ -430,7 +430,7 @@ fn a_copy_without_the_last_restart_restores_as_much() {
     ] {
         assert_eq!(
             read(Some(&copy), Some(&status)),
-            (Some("ep-1".to_owned()), None, is_annotated),
+            (Some("ep-1".into()), None, is_annotated),
             "{copy}"
         );
     }

@@ -3,11 +3,12 @@
 use super::outcome::{NamedKey, keys, unclear};
 use super::{KeyCase, KeyDecision, KeyListing, KeyStep};
 use crate::decide::{AccountView, Action, Decision, Reason, Report};
+use crate::domain::OrganizationId;
 
 impl KeyCase<'_> {
-    pub(super) fn organization(&self) -> Option<&str> {
+    pub(super) fn organization(&self) -> Option<&OrganizationId> {
         match &self.observed.account {
-            AccountView::Usable { organization } => organization.as_deref(),
+            AccountView::Usable { organization } => organization.as_ref(),
             _ => None,
         }
     }

@@ -90,7 +90,7 @@ fn unrecorded(case: &KeyCase) -> Option<KeyStep> {
         // Its platform was recorded with the intent, which is gone.
         None => KeyIntent {
             at: key.at,
-            organization: case.organization().map(str::to_owned),
+            organization: case.organization().cloned(),
             ..KeyIntent::default()
         },
     };

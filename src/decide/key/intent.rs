@@ -49,7 +49,7 @@ pub(super) fn intent(case: &KeyCase, retiring: Option<Retiring>) -> KeyIntent {
             Some(Retiring::Done) | None => None,
         },
         previous_revoked: matches!(retiring, Some(Retiring::Done)),
-        organization: case.organization().map(str::to_owned),
+        organization: case.organization().cloned(),
         platform: case.observed.platform.clone(),
         rotates: matches!(retiring, Some(Retiring::Rotated(_))),
         replaces_working: retiring.is_some() && rotation::is_seen_to_work(case),

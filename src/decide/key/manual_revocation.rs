@@ -7,6 +7,7 @@ use super::{KeyCase, KeyDecision, KeyStep};
 use crate::decide::identity::{Acknowledged, KeyRecords};
 use crate::decide::names::{Mark, REVOKED_KEYS, digest, listed};
 use crate::decide::{Decision, Reason, Report};
+use crate::domain::KeyId;
 
 /// The reason and the message about such keys, with instructions.
 pub(super) fn to_revoke_by_hand<'a>(
@@ -164,7 +165,7 @@ fn meant<'a>(case: &'a KeyCase, word: &str) -> Vec<&'a str> {
         // A replaced key is in use until the end of its overlap.
         return records.lost.iter().map(|key| key.name.as_str()).collect();
     }
-    let number = word.parse::<i64>().ok();
+    let number = word.parse().ok().map(KeyId);
     let in_use = records.current.as_ref().map(|key| key.name.as_str());
     keys(records)
         .filter(|key| {

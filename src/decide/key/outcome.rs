@@ -8,7 +8,7 @@ use super::intent::readable;
 use super::{KeyCase, KeyListing, KeyStep};
 use crate::decide::identity::{KeyIntent, KeyRecords, LostBecause, LostKey};
 use crate::decide::{Action, Reason, Report, later, names};
-use crate::domain::{Fault, KeyEntry, Shown, UnreadableEntry};
+use crate::domain::{Fault, KeyEntry, KeyId, Shown, UnreadableEntry};
 
 /// The outcome of the creation of a key whose secret dbplane never received.
 pub(super) enum KeyCreation<'a> {
@@ -16,7 +16,7 @@ pub(super) enum KeyCreation<'a> {
     /// No list shows it, long after it began.
     NotListed,
     /// It exists under the recorded name.
-    Exists(i64),
+    Exists(KeyId),
     /// It may still be carried out, or a later list will show it.
     NotKnownYet(Timestamp),
     /// The keys have to be listed first.
@@ -24,7 +24,7 @@ pub(super) enum KeyCreation<'a> {
     /// The platform offers no list of keys, so the outcome cannot be determined.
     ListNotOffered,
     /// The platform answered with this key, and lists none with the recorded name.
-    Other(i64),
+    Other(KeyId),
     /// An unreadable entry of the list may be it.
     Unclear(&'a UnreadableEntry),
 }
@@ -91,12 +91,12 @@ pub(super) enum Revocation<'a> {
 /// A key: its number, if known, and its unique name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NamedKey<'a> {
-    pub id: Option<i64>,
+    pub id: Option<KeyId>,
     pub name: &'a str,
 }
 
 impl<'a> NamedKey<'a> {
-    pub fn of(id: i64, name: &'a str) -> Self {
+    pub fn of(id: KeyId, name: &'a str) -> Self {
         Self { id: Some(id), name }
     }
 
@@ -209,7 +209,7 @@ pub(super) fn not_resolved(entry: &UnreadableEntry, intent: &KeyIntent) -> Repor
     unclear(entry, &format!("whether key {} exists", intent.name))
 }
 
-fn revoke<'a>(case: &'a KeyCase, id: i64, name: &'a str) -> Revocation<'a> {
+fn revoke<'a>(case: &'a KeyCase, id: KeyId, name: &'a str) -> Revocation<'a> {
     let records = move || without(&case.identity.records, name);
     let step = move || KeyStep::Revoke {
         id,
@@ -344,7 +344,7 @@ pub(super) fn with_lost(records: &KeyRecords, key: LostKey) -> KeyRecords {
 /// Records the intent's key as lost: it exists or may exist, and its secret is not stored. An event
 /// reports a key that dbplane cannot revoke. This comes first: another leader that is just saving
 /// the key then fails to record it as current. Otherwise it would keep a key that is being revoked.
-pub(super) fn give_up(case: &KeyCase, id: Option<i64>, intent: &KeyIntent) -> KeyStep {
+pub(super) fn give_up(case: &KeyCase, id: Option<KeyId>, intent: &KeyIntent) -> KeyStep {
     let (records, name) = (&case.identity.records, &intent.name);
     let listed = matches!(&case.observed.listing, KeyListing::Read { keys, .. } if keys.shown().iter().any(|key| key.name == *name));
     let other = case

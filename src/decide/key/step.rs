@@ -1,6 +1,7 @@
 //! The side effects of a ProjectKey.
 
 use crate::decide::identity::{KeyIntent, KeyRecords, ProjectKeyIdentity};
+use crate::domain::KeyId;
 
 /// One side effect.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +58,7 @@ pub enum KeyStep {
     /// Revoke a key, then write these key records. `in_use`: why it is revoked although possibly in
     /// use.
     Revoke {
-        id: i64,
+        id: KeyId,
         name: String,
         records: KeyRecords,
         in_use: Option<String>,

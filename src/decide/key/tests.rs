@@ -27,7 +27,7 @@ use crate::api::{Duration as Length, RevokePrevious, Rotation};
 use crate::decide::identity::{KeyIntent, KeyRecords, LostBecause, LostKey, RetiredKey};
 use crate::decide::memory::ActionProblem;
 use crate::decide::{AccountView, Health, Limits, Memory, Meta, Sync, Wake};
-use crate::domain::Fault;
+use crate::domain::{Fault, KeyId};
 
 const UID: &str = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
 const HERE: &str = "https://platform.example/api/v2";
@@ -40,7 +40,7 @@ fn at(second: i64) -> Timestamp {
 /// The key with this number.
 fn key(id: i64) -> KeyIdentity {
     KeyIdentity {
-        id,
+        id: KeyId(id),
         name: format!("ci-c1u57e-vpzc5qrz22arf-{id:08x}"),
         at: at(0),
         created_at: None,
@@ -51,7 +51,7 @@ fn key(id: i64) -> KeyIdentity {
 fn retired(id: i64, retire_at: i64) -> RetiredKey {
     let name = key(id).name;
     RetiredKey {
-        id,
+        id: KeyId(id),
         name,
         since: at(0),
         retire_at: at(retire_at),
@@ -81,7 +81,7 @@ fn intent(name: &str, second: i64) -> KeyIntent {
 
 fn entry(id: i64, name: &str) -> KeyEntry {
     KeyEntry {
-        id,
+        id: KeyId(id),
         name: name.to_owned(),
         project_id: None,
         created_at: None,
@@ -100,9 +100,13 @@ fn listed(second: i64, keys: &[(i64, &str)]) -> KeyListing {
 /// The records, with the account's organization.
 fn ours(records: KeyRecords) -> KeyRecords {
     KeyRecords {
-        organization: Some("org-1".to_owned()),
+        organization: Some("org-1".into()),
         ..records
     }
+}
+
+fn revokes_key(step: &KeyStep, number: i64) -> bool {
+    matches!(step, KeyStep::Revoke { id, .. } if id.0 == number)
 }
 
 fn records(current: i64) -> KeyRecords {
@@ -158,7 +162,7 @@ impl GivenKey {
             },
             uid: UID.into(),
             account: AccountView::Usable {
-                organization: Some("org-1".to_owned()),
+                organization: Some("org-1".into()),
             },
             memory: Memory::default(),
             limits: Limits::default(),

@@ -54,12 +54,12 @@ fn a_success_ends_the_pauses() {
 fn another_key_is_remembered_of_ones_own_creation_alone() {
     let mut memory = Memory::default();
     let other = ActionProblem::Platform(Fault::OtherKey {
-        id: 9,
+        id: KeyId(9),
         message: String::new(),
     });
     memory.recorded(Action::CreateKey, at(10));
     memory.failed(Action::CreateKey, other, 1, at(11));
-    assert_eq!(memory.other_key(at(10)), Some(9));
+    assert_eq!(memory.other_key(at(10)), Some(KeyId(9)));
     assert_eq!(
         memory.other_key(at(5)),
         None,

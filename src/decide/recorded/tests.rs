@@ -18,8 +18,8 @@ fn known(object: Value) -> Known<Compute> {
 /// A record that is bound to this compute.
 fn bound(id: &str) -> String {
     let binding = Binding {
-        id: id.to_owned(),
-        project: "p-1".to_owned(),
+        id: id.into(),
+        project: "p-1".into(),
         platform: None,
         branch: None,
         origin: Origin::Created,

@@ -3,13 +3,15 @@
 use jiff::Timestamp;
 
 use crate::decide::drift;
-use crate::domain::{Compute, ComputeChange, ComputeState, NameSupport, NewCompute, Support};
+use crate::domain::{
+    Compute, ComputeChange, ComputeId, ComputeState, NameSupport, NewCompute, ProjectId, Support,
+};
 use crate::plan::steps::FieldChange;
 
 /// The result of a create beside the `others` of its project. Unknown properties have placeholders.
 pub(super) fn created(
-    id: String,
-    project: &str,
+    id: ComputeId,
+    project: &ProjectId,
     new: &NewCompute,
     others: &[Compute],
     now: Timestamp,
@@ -22,7 +24,7 @@ pub(super) fn created(
     };
     let pooled = others.iter().any(|other| other.pooled_host.is_some());
     Compute {
-        project_id: project.to_owned(),
+        project_id: project.clone(),
         branch_id: new.branch_id.clone(),
         region: others.first().and_then(|other| other.region.clone()),
         role: new.role,
@@ -60,8 +62,8 @@ pub(super) fn changed_fields(change: &ComputeChange, before: Option<&Compute>) -
     if let Some(branch) = &change.branch_id {
         fields.push(FieldChange {
             field: "branchID".to_owned(),
-            before: before.map(|compute| compute.branch_id.clone()),
-            after: branch.clone(),
+            before: before.map(|compute| compute.branch_id.to_string()),
+            after: branch.to_string(),
         });
     }
     let old_settings = before

@@ -31,7 +31,7 @@ fn access(base_url: &str) -> ConnectOptions {
         leadership: Leadership::default(),
         endpoint: Endpoint {
             base_url: base_url.to_owned(),
-            organization_id: Some("org-a".to_owned()),
+            organization_id: Some("org-a".into()),
             reach: Reach::default(),
         },
         request_timeout: Duration::from_secs(5),

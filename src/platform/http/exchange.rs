@@ -21,7 +21,7 @@ use super::endpoint::Base;
 use super::refusal::{RefusedAnswer, http_date, retry_after};
 use super::text::{tidy, tidy_identifier};
 use super::transport::{NetworkTransport, Transport, Unanswered};
-use crate::domain::{Fault, Operation};
+use crate::domain::{Fault, Operation, OrganizationId};
 use crate::platform::room::LEAST_SHARE;
 use crate::platform::{ConnectError, Endpoint, Room};
 use crate::spans;
@@ -82,7 +82,7 @@ pub(super) struct Exchange {
     base: Base,
     /// Sent with every request. A personal key sees an organization's projects only with it; other
     /// keys do not need it.
-    organization: Option<String>,
+    organization: Option<OrganizationId>,
     secret: SecretString,
     request_timeout: Duration,
     /// A namespace with many large lists has one of the largest in memory at a time, and a few

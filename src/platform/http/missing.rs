@@ -5,13 +5,19 @@ use reqwest::Method;
 use super::HttpPlatform;
 use super::exchange::Call;
 use super::wire::ChangeBody;
-use crate::domain::{ComputeChange, Fault, Form, Shown};
+use crate::domain::{
+    ComputeChange, ComputeId, Fault, Form, KeyId, OrganizationId, ProjectId, Shown,
+};
 use crate::platform::Platform;
 
 impl HttpPlatform {
     /// True if the compute exists, according to answers in the platform's form.
-    pub(super) async fn shows_compute(&self, project: &str, compute: &str) -> Result<bool, Fault> {
-        let segments = ["projects", project, "endpoints", compute];
+    pub(super) async fn shows_compute(
+        &self,
+        project: &ProjectId,
+        compute: &ComputeId,
+    ) -> Result<bool, Fault> {
+        let segments: [&str; 4] = ["projects", project, "endpoints", compute];
         match self.exchange.send(Call::get(&segments)).await {
             Ok(body) => {
                 let answer = self
@@ -38,8 +44,12 @@ impl HttpPlatform {
     }
 
     /// Sends a change that names no attribute, so it changes nothing. Every platform has this call.
-    async fn accepts_change(&self, project: &str, compute: &str) -> Result<bool, Fault> {
-        let segments = ["projects", project, "endpoints", compute];
+    async fn accepts_change(
+        &self,
+        project: &ProjectId,
+        compute: &ComputeId,
+    ) -> Result<bool, Fault> {
+        let segments: [&str; 4] = ["projects", project, "endpoints", compute];
         let nothing = ComputeChange::default();
         match self
             .change(Method::PATCH, &segments, &ChangeBody::from(&nothing))
@@ -57,8 +67,8 @@ impl HttpPlatform {
     /// listed, this stays unknown, and the key must not count as revoked.
     pub(super) async fn explain_missing(
         &self,
-        organization: &str,
-        id: i64,
+        organization: &OrganizationId,
+        id: KeyId,
         missing: Fault,
     ) -> Fault {
         match (self.is_listed(organization, id).await, missing) {
@@ -74,7 +84,11 @@ impl HttpPlatform {
         }
     }
 
-    pub(super) async fn is_listed(&self, organization: &str, id: i64) -> Result<bool, Fault> {
+    pub(super) async fn is_listed(
+        &self,
+        organization: &OrganizationId,
+        id: KeyId,
+    ) -> Result<bool, Fault> {
         self.further_request().await;
         match self
             .list_keys(organization)

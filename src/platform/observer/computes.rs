@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::listing::{Listing, text_weight};
+use super::listing::{Listing, id_weight, text_weight};
 use super::{Interest, Latest, Reading};
-use crate::domain::{Compute, ComputeId, ComputeState, Fault, Listed, Shown};
+use crate::domain::{BranchId, Compute, ComputeId, ComputeState, Fault, Listed, ProjectId, Shown};
 use crate::platform::Admitted;
 
 /// The list of a project's computes.
@@ -26,7 +26,7 @@ pub type ComputeInterest = Interest<ProjectComputes>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ComputeFilter {
     /// Any change of a compute on these branches.
-    pub branches: Vec<String>,
+    pub branches: Vec<BranchId>,
     /// Any change of these computes, on any branch.
     pub computes: Vec<ComputeId>,
     /// Any change of computes with these names.
@@ -37,11 +37,12 @@ pub struct ComputeFilter {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ChangedComputes {
     computes: HashSet<ComputeId>,
-    branches: HashSet<String>,
+    branches: HashSet<BranchId>,
     names: HashSet<String>,
 }
 
 impl Listing for ProjectComputes {
+    type Of = ProjectId;
     type Item = Compute;
     /// The positions of computes with a name, ordered by name.
     type Index = Vec<usize>;
@@ -51,7 +52,7 @@ impl Listing for ProjectComputes {
     const OF: &'static str = "project";
     const SPACING: Duration = Duration::from_millis(100);
 
-    async fn read(platform: Admitted, of: &str) -> Result<Listed<Compute>, Fault> {
+    async fn read(platform: Admitted, of: &ProjectId) -> Result<Listed<Compute>, Fault> {
         platform.list_computes(of).await
     }
 
@@ -69,15 +70,14 @@ impl Listing for ProjectComputes {
 
     fn weight(compute: &Compute) -> usize {
         let texts = [
-            Some(&compute.id),
-            Some(&compute.project_id),
-            Some(&compute.branch_id),
             compute.region.as_ref(),
             compute.host.as_ref(),
             compute.pooled_host.as_ref(),
             compute.name.as_ref(),
         ];
         let mut weight = size_of::<Compute>() + size_of::<usize>();
+        weight +=
+            id_weight(&compute.id) + id_weight(&compute.project_id) + id_weight(&compute.branch_id);
         weight += texts.into_iter().map(text_weight).sum::<usize>();
         for state in [Some(&compute.current_state), compute.pending_state.as_ref()] {
             if let Some(ComputeState::Other(word)) = state {
@@ -120,10 +120,8 @@ impl Listing for ProjectComputes {
 
 impl Snapshot {
     /// The compute with this ID, as the list shows it.
-    pub fn compute(&self, id: &str) -> Shown<'_, Compute> {
-        let index = self
-            .items
-            .binary_search_by(|compute| compute.id.as_str().cmp(id));
+    pub fn compute(&self, id: &ComputeId) -> Shown<'_, Compute> {
+        let index = self.items.binary_search_by(|compute| compute.id.cmp(id));
         match (index, self.unreadable.hiding(Some(id))) {
             (Ok(index), _) => Shown::Entry(&self.items[index]),
             (Err(_), Some(entry)) => Shown::Unclear(entry),
@@ -143,10 +141,10 @@ impl Snapshot {
     }
 
     /// The computes of a branch.
-    pub fn on_branch(&self, branch: &str) -> impl Iterator<Item = &Compute> {
+    pub fn on_branch(&self, branch: &BranchId) -> impl Iterator<Item = &Compute> {
         self.items
             .iter()
-            .filter(move |compute| compute.branch_id == branch)
+            .filter(move |compute| compute.branch_id == *branch)
     }
 }
 
@@ -236,15 +234,9 @@ mod tests {
             compute("ep-c", "br-c"),
             compute("ep-d", "br-d"),
         ];
-        let set = |names: &[&str]| {
-            names
-                .iter()
-                .map(|name| (*name).to_owned())
-                .collect::<HashSet<_>>()
-        };
         let expected = ChangedComputes {
-            computes: set(&["ep-a", "ep-b", "ep-c"]),
-            branches: set(&["br-a", "br-b", "br-x", "br-c"]),
+            computes: ["ep-a", "ep-b", "ep-c"].map(ComputeId::from).into(),
+            branches: ["br-a", "br-b", "br-x", "br-c"].map(BranchId::from).into(),
             names: HashSet::new(),
         };
         assert_eq!(changes::<ProjectComputes>(&before, &after), Some(expected));

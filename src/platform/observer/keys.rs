@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
-use super::listing::{Listing, text_weight};
+use super::listing::{Listing, id_weight, text_weight};
 use super::{Interest, Latest, Reading};
-use crate::domain::{Fault, KeyEntry, Listed, is_same_use};
+use crate::domain::{Fault, KeyEntry, KeyId, Listed, OrganizationId, is_same_use};
 use crate::platform::Admitted;
 
 /// The list of an organization's keys.
@@ -26,7 +26,7 @@ pub type KeyInterest = Interest<Keys>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyFilter {
     /// Keys with these IDs.
-    pub ids: Vec<i64>,
+    pub ids: Vec<KeyId>,
     /// Keys with these names.
     pub names: Vec<String>,
     /// Keys whose name starts with this, unless it is empty.
@@ -36,7 +36,7 @@ pub struct KeyFilter {
 /// The changed keys.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ChangedKeys {
-    ids: HashSet<i64>,
+    ids: HashSet<KeyId>,
     names: BTreeSet<String>,
 }
 
@@ -53,6 +53,7 @@ pub struct Positions {
 const NOT_OFFERED: Duration = Duration::from_secs(120);
 
 impl Listing for Keys {
+    type Of = OrganizationId;
     type Item = KeyEntry;
     type Index = Positions;
     type Filter = KeyFilter;
@@ -61,7 +62,7 @@ impl Listing for Keys {
     const OF: &'static str = "organization";
     const SPACING: Duration = Duration::from_secs(1);
 
-    async fn read(platform: Admitted, of: &str) -> Result<Listed<KeyEntry>, Fault> {
+    async fn read(platform: Admitted, of: &OrganizationId) -> Result<Listed<KeyEntry>, Fault> {
         platform.list_keys(of).await
     }
 
@@ -79,13 +80,10 @@ impl Listing for Keys {
     }
 
     fn weight(key: &KeyEntry) -> usize {
-        let texts = [
-            Some(&key.name),
-            key.project_id.as_ref(),
-            key.last_used_from.as_ref(),
-        ];
+        let texts = [Some(&key.name), key.last_used_from.as_ref()];
         size_of::<KeyEntry>()
             + size_of::<usize>()
+            + key.project_id.as_deref().map_or(0, id_weight)
             + texts.into_iter().map(text_weight).sum::<usize>()
     }
 
@@ -180,7 +178,7 @@ mod tests {
     fn filter(ids: &[i64], names: &[&str], beginning: &str) -> KeyFilter {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         KeyFilter {
-            ids: ids.to_vec(),
+            ids: ids.iter().copied().map(KeyId).collect(),
             names,
             beginning: beginning.to_owned(),
         }
@@ -206,7 +204,7 @@ mod tests {
             (filter(&[9, 2], &["ci"], "ci-2"), vec![2, 3, 7, 9]),
             (filter(&[], &[], "zz"), vec![]),
         ] {
-            let found: Vec<i64> = list.relevant(&filter).iter().map(|key| key.id).collect();
+            let found: Vec<i64> = list.relevant(&filter).iter().map(|key| key.id.0).collect();
             assert_eq!(found, expected, "{filter:?}");
         }
         let used = KeyEntry {
@@ -222,7 +220,7 @@ mod tests {
         let found: Vec<i64> = list
             .relevant(&filter(&[9], &[], ""))
             .iter()
-            .map(|key| key.id)
+            .map(|key| key.id.0)
             .collect();
         assert_eq!(found, [8, 9], "and one that shows its last use");
     }

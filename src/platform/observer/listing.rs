@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::Hash;
+use std::ops::Deref;
 use std::time::Duration;
 
 use crate::domain::{Fault, Listed, Unreadable, UnreadableEntry};
@@ -9,6 +11,8 @@ use crate::platform::Admitted;
 
 /// A list of the platform that many resources share.
 pub trait Listing: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
+    /// Identifies the owner of the list.
+    type Of: Clone + Eq + Hash + fmt::Display + Deref<Target = str> + Send + Sync + 'static;
     type Item: Clone + fmt::Debug + PartialEq + Send + Sync;
     /// An index for finding entries other than by their order.
     type Index: Clone + fmt::Debug + PartialEq + Send + Sync;
@@ -25,7 +29,7 @@ pub trait Listing: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
     /// Reads the list once.
     fn read(
         platform: Admitted,
-        of: &str,
+        of: &Self::Of,
     ) -> impl Future<Output = Result<Listed<Self::Item>, Fault>> + Send;
 
     /// The order of entries. Entries of two readings that compare equal are the same entry.
@@ -55,6 +59,11 @@ pub trait Listing: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
 /// The approximate size of a text on the heap, which rounds up.
 pub(super) fn text_weight(text: Option<&String>) -> usize {
     text.map_or(0, |text| text.capacity() + 16)
+}
+
+/// The same for an identifier.
+pub(super) fn id_weight(id: &str) -> usize {
+    id.len() + 16
 }
 
 /// The size of the unreadable entries.

@@ -59,7 +59,7 @@ pub(super) struct Begun {
 }
 
 impl<S: Subscriber, L: Listing> WatchState<S, L> {
-    pub fn new(source: &Source, jitter: f64) -> Self {
+    pub fn new(source: &Source<L::Of>, jitter: f64) -> Self {
         Self {
             platform: Arc::clone(&source.platform),
             generation: 0,
@@ -77,7 +77,7 @@ impl<S: Subscriber, L: Listing> WatchState<S, L> {
     }
 
     /// Applies the source. Returns true if a read may be due sooner because of it.
-    pub fn adopt(&mut self, source: &Source) -> bool {
+    pub fn adopt(&mut self, source: &Source<L::Of>) -> bool {
         let poll_interval = source.poll_interval.max(SHORTEST_POLL);
         let sooner = poll_interval < self.poll_interval;
         self.poll_interval = poll_interval;

@@ -6,7 +6,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::sleep;
 
 use super::*;
-use crate::domain::{ComputeState, Shown};
+use crate::domain::{ComputeState, ProjectId, Shown};
 use crate::platform::fake::{Fake, compute, noon};
 use crate::platform::{Party, Priority, Rate};
 
@@ -23,7 +23,7 @@ impl Subscriber for String {
 struct Fixture {
     fake: Arc<Fake>,
     observers: Observers<String, ProjectComputes>,
-    source: Source,
+    source: Source<ProjectId>,
     triggers: UnboundedReceiver<String>,
 }
 
@@ -41,7 +41,7 @@ impl Fixture {
         let (sender, triggers) = unbounded_channel();
         let source = Source {
             account: "a".to_owned(),
-            of: "p".to_owned(),
+            of: "p".into(),
             platform,
             poll_interval: Duration::from_secs(30),
             room: Arc::default(),
@@ -73,7 +73,7 @@ impl Fixture {
     }
 
     fn ask(&self, id: &str, mut interest: ComputeInterest) -> LatestSnapshot {
-        interest.filter.computes = vec![id.to_owned()];
+        interest.filter.computes = vec![id.into()];
         self.observers.read(&self.source, &id.to_owned(), interest)
     }
 
@@ -113,10 +113,10 @@ async fn the_first_read_is_made_at_once_and_triggers_all() {
     let snapshot = view.snapshot.unwrap();
     assert_eq!((snapshot.at, view.fault), (noon(), None));
     assert!(
-        matches!(snapshot.compute("ep-001"), Shown::Entry(found) if found.branch_id == "br-001")
+        matches!(snapshot.compute(&"ep-001".into()), Shown::Entry(found) if found.branch_id == "br-001")
     );
-    assert!(matches!(snapshot.compute("ep-x"), Shown::Absent));
-    assert_eq!(snapshot.on_branch("br-000").count(), 1);
+    assert!(matches!(snapshot.compute(&"ep-x".into()), Shown::Absent));
+    assert_eq!(snapshot.on_branch(&"br-000".into()).count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -158,7 +158,7 @@ async fn only_those_whose_compute_changed_are_triggered() {
 async fn changes_on_a_branch_trigger_its_subscribers() {
     let mut fixture = Fixture::new(1);
     let filter = ComputeFilter {
-        branches: vec!["br-new".to_owned()],
+        branches: vec!["br-new".into()],
         ..ComputeFilter::default()
     };
     let interest = Interest {
@@ -168,9 +168,7 @@ async fn changes_on_a_branch_trigger_its_subscribers() {
     fixture.ask("waits", interest);
     fixture.after(1.0).await;
     for branch in ["br-new", "br-elsewhere"] {
-        fixture
-            .fake
-            .edit("ep-000", |c| c.branch_id = branch.to_owned());
+        fixture.fake.edit("ep-000", |c| c.branch_id = branch.into());
         assert_eq!(fixture.after(30.0).await, ["waits"]);
     }
 }
@@ -315,13 +313,13 @@ async fn another_platform_replaces_the_old_one_and_its_snapshot() {
 #[tokio::test(start_paused = true)]
 async fn a_task_runs_as_long_as_it_has_subscribers() {
     let mut fixture = Fixture::settled(2).await;
-    fixture.observers.forget(&"ep-000".to_owned());
+    fixture.observers.forget(&"ep-000".into());
     fixture
         .fake
         .edit("ep-000", |c| c.current_state = ComputeState::Active);
     assert_eq!(fixture.after(30.0).await, Vec::<String>::new());
     assert_eq!(fixture.observers.lists(), 1);
-    fixture.observers.forget(&"ep-001".to_owned());
+    fixture.observers.forget(&"ep-001".into());
     fixture.observers.forget(&"never seen".to_owned());
     assert_eq!(fixture.observers.lists(), 0);
     let asked = fixture.fake.count();
@@ -334,7 +332,7 @@ async fn a_task_runs_as_long_as_it_has_subscribers() {
 #[tokio::test(start_paused = true)]
 async fn a_subscriber_has_one_project() {
     let mut fixture = Fixture::settled(1).await;
-    fixture.source.of = "q".to_owned();
+    fixture.source.of = "q".into();
     fixture.read("ep-000");
     assert_eq!(fixture.observers.lists(), 1);
     assert_eq!(fixture.after(1.0).await, ["ep-000"]);
@@ -373,7 +371,7 @@ async fn the_oldest_reading_of_each_account_is_known() {
     );
     fixture.after(1.0).await;
     assert_eq!(fixture.observers.oldest().get("b"), Some(&noon()));
-    fixture.observers.forget(&"ep-000".to_owned());
+    fixture.observers.forget(&"ep-000".into());
     assert!(
         !fixture.observers.oldest().contains_key("a"),
         "nobody works with it any more"

@@ -27,7 +27,7 @@ struct DueRead {
 
 pub(super) struct ListWatch<S, L: Listing> {
     account: String,
-    of: String,
+    of: L::Of,
     hub: Arc<Hub<S>>,
     state: Mutex<WatchState<S, L>>,
     /// The next read may be due sooner. Only the task waits for this.
@@ -38,7 +38,7 @@ pub(super) struct ListWatch<S, L: Listing> {
 }
 
 impl<S: Subscriber, L: Listing> ListWatch<S, L> {
-    pub fn new(source: &Source, hub: Arc<Hub<S>>) -> Self {
+    pub fn new(source: &Source<L::Of>, hub: Arc<Hub<S>>) -> Self {
         Self {
             account: source.account.clone(),
             of: source.of.clone(),
@@ -50,16 +50,21 @@ impl<S: Subscriber, L: Listing> ListWatch<S, L> {
         }
     }
 
-    pub fn is_of(&self, source: &Source) -> bool {
+    pub fn is_of(&self, source: &Source<L::Of>) -> bool {
         self.account == source.account && self.of == source.of
     }
 
     /// The account, and the project or organization of the list.
-    pub fn place(&self) -> ListName {
+    pub fn place(&self) -> ListName<L> {
         (self.account.clone(), self.of.clone())
     }
 
-    pub fn subscribe(&self, source: &Source, subscriber: &S, interest: Interest<L>) -> Latest<L> {
+    pub fn subscribe(
+        &self,
+        source: &Source<L::Of>,
+        subscriber: &S,
+        interest: Interest<L>,
+    ) -> Latest<L> {
         let mut state = self.state();
         let sooner = state.adopt(source) | state.subscribe(subscriber, interest);
         if sooner {
@@ -109,7 +114,7 @@ impl<S: Subscriber, L: Listing> ListWatch<S, L> {
                     error!(
                         account = self.account,
                         list = L::OF,
-                        id = self.of,
+                        id = &*self.of,
                         "the observer of a list panicked"
                     );
                     let message = "an internal error ended the read".to_owned();
@@ -264,7 +269,7 @@ impl<S: Subscriber, L: Listing> ListWatch<S, L> {
     }
 
     fn log(&self, before: Option<&Fault>, now: Option<&Fault>) {
-        let (account, id, list) = (&self.account, &self.of, L::OF);
+        let (account, id, list) = (&self.account, &*self.of, L::OF);
         match (before, now) {
             (before, Some(fault)) if before.map(Fault::kind) != Some(fault.kind()) => {
                 warn!(account, list, id, reason = fault.kind(), error = %fault, "a list cannot be read");
@@ -275,7 +280,7 @@ impl<S: Subscriber, L: Listing> ListWatch<S, L> {
     }
 
     fn log_unreadable(&self, before: Option<&Unreadable>, now: &Unreadable) {
-        let (account, id, list) = (&self.account, &self.of, L::OF);
+        let (account, id, list) = (&self.account, &*self.of, L::OF);
         if before.cloned().unwrap_or_default() == *now {
             return;
         }

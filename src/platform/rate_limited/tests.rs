@@ -1,3 +1,4 @@
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -7,9 +8,12 @@ use crate::domain::{Role, Settings};
 use crate::platform::fake::{Fake, Notes, broken, unauthorized};
 use crate::platform::{NoMeter, Rate};
 
+static P: LazyLock<ProjectId> = LazyLock::new(|| "p".into());
+static O: LazyLock<OrganizationId> = LazyLock::new(|| "o".into());
+
 fn new_compute() -> NewCompute {
     NewCompute {
-        branch_id: "br-a".to_owned(),
+        branch_id: "br-a".into(),
         role: Role::Replica,
         name: None,
         settings: Settings::default(),
@@ -33,24 +37,24 @@ async fn after_a_401_nothing_is_asked() {
     assert!(gate.has_changed().unwrap() && gate.borrow_and_update().is_some());
     fake.fail(None);
     let asked = fake.count();
-    assert_eq!(rate_limited.list_computes("p").await, Err(in_doubt()));
+    assert_eq!(rate_limited.list_computes(&P).await, Err(in_doubt()));
     assert_eq!(
-        rate_limited.create_compute("p", &new_compute()).await,
+        rate_limited.create_compute(&P, &new_compute()).await,
         Err(in_doubt())
     );
-    assert!(rate_limited.create_key("o", "n", "p").await.is_err());
+    assert!(rate_limited.create_key(&O, "n", &P).await.is_err());
     assert_eq!(
         rate_limited
-            .probe_key(&SecretString::from("other"), "p")
+            .probe_key(&SecretString::from("other"), &P)
             .await,
         Err(in_doubt())
     );
-    assert!(rate_limited.list_keys("o").await.is_err());
+    assert!(rate_limited.list_keys(&O).await.is_err());
     assert_eq!(
         rate_limited
             .admit(Priority::Poll, &Party::default())
             .await
-            .list_computes("p")
+            .list_computes(&P)
             .await,
         Err(in_doubt())
     );
@@ -59,7 +63,7 @@ async fn after_a_401_nothing_is_asked() {
     assert!(!gate.has_changed().unwrap());
     rate_limited.refused();
     assert!(gate.has_changed().unwrap());
-    assert_eq!(rate_limited.list_computes("p").await, Err(unauthorized()));
+    assert_eq!(rate_limited.list_computes(&P).await, Err(unauthorized()));
     assert_eq!(fake.count(), asked);
 }
 
@@ -112,7 +116,7 @@ async fn the_probe_of_another_key_neither_closes_the_gate_nor_is_answered_by_it(
     let other = SecretString::from("other");
     fake.fail_only("probe_key", unauthorized());
     assert_eq!(
-        rate_limited.probe_key(&other, "p").await,
+        rate_limited.probe_key(&other, &P).await,
         Err(unauthorized())
     );
     assert_eq!(rate_limited.suspended(), None);
@@ -121,7 +125,7 @@ async fn the_probe_of_another_key_neither_closes_the_gate_nor_is_answered_by_it(
     rate_limited.refused();
     fake.fail(None);
     assert_eq!(
-        rate_limited.probe_key(&other, "p").await,
+        rate_limited.probe_key(&other, &P).await,
         Ok(()),
         "the gate's 401 would pass for a proof of revocation"
     );
@@ -135,7 +139,7 @@ async fn a_platform_that_refuses_every_key_proves_no_revocation() {
     let rate_limited = fake.rate_limited();
     fake.fail(unauthorized());
     assert!(matches!(
-        rate_limited.probe_key(&other, "p").await,
+        rate_limited.probe_key(&other, &P).await,
         Err(Fault::Unknown { .. })
     ));
     assert_eq!(fake.calls(), ["probe_key", "list_computes"]);
@@ -146,7 +150,7 @@ async fn a_platform_that_refuses_every_key_proves_no_revocation() {
     rate_limited.refused();
     assert!(
         matches!(
-            rate_limited.probe_key(&other, "p").await,
+            rate_limited.probe_key(&other, &P).await,
             Err(Fault::Unknown { .. })
         ),
         "through the closed gate too"
@@ -163,9 +167,9 @@ async fn a_call_that_waited_while_the_gate_closed_is_not_made() {
     rate_limited.list_projects().await.unwrap();
     let new = new_compute();
     let (change, read, key, ()) = tokio::join!(
-        rate_limited.create_compute("p", &new),
-        rate_limited.list_computes("p"),
-        rate_limited.create_key("o", "n", "p"),
+        rate_limited.create_compute(&P, &new),
+        rate_limited.list_computes(&P),
+        rate_limited.create_key(&O, "n", &P),
         async {
             tokio::task::yield_now().await;
             let _ = rate_limited
@@ -197,10 +201,10 @@ async fn everyone_obeys_a_429() {
     );
     let (key, new) = (Arc::clone(&rate_limited), new_compute());
     let (a, b, c, d) = tokio::join!(
-        read.list_computes("p"),
-        change.create_compute("p", &new),
-        rate_limited.probe_key(&probe, "p"),
-        key.create_key("o", "n", "p"),
+        read.list_computes(&P),
+        change.create_compute(&P, &new),
+        rate_limited.probe_key(&probe, &P),
+        key.create_key(&O, "n", &P),
     );
     assert!(a.is_ok() && b.is_ok() && c.is_ok() && d.is_ok());
     let gaps = fake.gaps();
@@ -223,16 +227,16 @@ async fn a_change_fails_during_a_long_pause_and_a_read_waits() {
         retry_after: Some(Duration::from_secs(3600)),
     };
     assert_eq!(
-        rate_limited.create_compute("p", &new_compute()).await,
+        rate_limited.create_compute(&P, &new_compute()).await,
         Err(hour.clone())
     );
     assert_eq!(
-        rate_limited.create_key("o", "n", "p").await.err(),
+        rate_limited.create_key(&O, "n", &P).await.err(),
         Some(hour.clone())
     );
     assert_eq!(rate_limited.admit_change().await.err(), Some(hour));
     assert_eq!(fake.calls(), ["list_projects"], "nothing was sent");
-    assert!(rate_limited.list_computes("p").await.is_ok());
+    assert!(rate_limited.list_computes(&P).await.is_ok());
     assert!(fake.gaps()[0] >= 3600.0);
 }
 
@@ -246,7 +250,7 @@ async fn a_503_to_a_change_pauses_the_account_as_well() {
     });
     assert!(
         rate_limited
-            .create_compute("p", &new_compute())
+            .create_compute(&P, &new_compute())
             .await
             .is_err()
     );
@@ -269,12 +273,12 @@ async fn the_meter_counts_requests_and_not_waiting() {
     );
     rate_limited.list_projects().await.unwrap();
     rate_limited
-        .restart_compute("p", &"ep-a".to_owned())
+        .restart_compute(&P, &"ep-a".into())
         .await
         .unwrap();
     fake.fail(unauthorized());
-    let _ = rate_limited.revoke_key("o", 1).await;
-    let _ = rate_limited.revoke_key("o", 1).await;
+    let _ = rate_limited.revoke_key(&O, KeyId(1)).await;
+    let _ = rate_limited.revoke_key(&O, KeyId(1)).await;
     let notes = notes.0.lock().unwrap();
     assert_eq!(
         *notes,
@@ -292,7 +296,7 @@ async fn keys_are_created_two_a_second() {
     let fake = Fake::of([]);
     let rate_limited = fake.rate_limited();
     for _ in 0..4 {
-        rate_limited.create_key("o", "n", "p").await.unwrap();
+        rate_limited.create_key(&O, "n", &P).await.unwrap();
     }
     let gaps = fake.gaps();
     assert!(gaps[0] < 0.01 && gaps[1] > 0.4 && gaps[2] > 0.4, "{gaps:?}");
@@ -324,35 +328,35 @@ async fn without_the_lead_no_change_is_sent() {
     for changing in [&rate_limited, &admitted] {
         assert!(
             changing
-                .create_compute("p", &new_compute())
+                .create_compute(&P, &new_compute())
                 .await
                 .is_err_and(|fault| refused(&fault))
         );
         assert!(
             changing
-                .create_key("o", "n", "p")
+                .create_key(&O, "n", &P)
                 .await
                 .is_err_and(|fault| refused(&fault))
         );
         assert!(
             changing
-                .delete_compute("p", &"ep-1".to_owned())
+                .delete_compute(&P, &"ep-1".into())
                 .await
                 .is_err_and(|fault| refused(&fault))
         );
         assert!(
             changing
-                .revoke_key("o", 1)
+                .revoke_key(&O, KeyId(1))
                 .await
                 .is_err_and(|fault| refused(&fault))
         );
     }
     assert_eq!(fake.count(), 0);
-    rate_limited.list_computes("p").await.unwrap();
+    rate_limited.list_computes(&P).await.unwrap();
     leadership.extend(crate::clock::since_boot() + Duration::from_secs(60));
-    admitted.create_compute("p", &new_compute()).await.unwrap();
+    admitted.create_compute(&P, &new_compute()).await.unwrap();
     leadership.extend(crate::clock::since_boot());
-    let read = rate_limited.list_computes("p");
+    let read = rate_limited.list_computes(&P);
     futures::pin_mut!(read);
     assert!(
         futures::poll!(&mut read).is_pending(),
@@ -361,5 +365,5 @@ async fn without_the_lead_no_change_is_sent() {
     leadership.extend(crate::clock::since_boot() + Duration::from_secs(60));
     read.await.unwrap();
     leadership.lose();
-    rate_limited.list_computes("p").await.unwrap();
+    rate_limited.list_computes(&P).await.unwrap();
 }

@@ -85,7 +85,7 @@ fn duplicates_of_a_repeated_create_are_deleted_after_a_day_without_use() {
         run.condition(&compute(0), "Synced")
             .starts_with("StrayCompute: ")
     );
-    let own = run.record(0).binding.unwrap().id;
+    let own = run.record(0).binding.unwrap().id.to_string();
     run.apply(&compute(0), &json!({"disabled": false}));
     run.run_for(300).unwrap();
     run.in_console(|world, now| world.console_activity(&own, None, now))

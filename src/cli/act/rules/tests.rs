@@ -30,7 +30,7 @@ fn what_cannot_work_is_refused() {
     let observing = json!({"metadata": {"name": "a"}, "spec": {"management": "Observe"}, "status": {"computeID": "ep-1"}});
     let bound = json!({"metadata": {"name": "a"}, "status": {"computeID": "ep-1"}});
     let ambiguous = with_condition("Compute", "Stalled", "AmbiguousCreate");
-    let adopt_ep_1 = ResourceRequest::Adopt(Some("ep-1".to_owned()));
+    let adopt_ep_1 = ResourceRequest::Adopt(Some("ep-1".into()));
     for (request, object, refused) in [
         (ResourceRequest::Restart, &paused, Some("it is paused")),
         (
@@ -61,12 +61,12 @@ fn what_cannot_work_is_refused() {
             Some("it is not being deleted"),
         ),
         (
-            ResourceRequest::NotCreated(vec!["ep-1".to_owned()]),
+            ResourceRequest::NotCreated(vec!["ep-1".into()]),
             &ambiguous,
             None,
         ),
         (
-            ResourceRequest::NotCreated(vec!["ep-2".to_owned()]),
+            ResourceRequest::NotCreated(vec!["ep-2".into()]),
             &ambiguous,
             Some("ep-2 is not in question"),
         ),
@@ -111,7 +111,7 @@ fn what_was_said_before_is_said_anew_or_kept() {
     );
     assert_eq!(
         written(
-            &ResourceRequest::NotCreated(vec!["ep-3".to_owned()]),
+            &ResourceRequest::NotCreated(vec!["ep-3".into()]),
             names::NOT_CREATED
         ),
         "ep-1,ep-2,ep-3"

@@ -9,11 +9,11 @@ use crate::controller::object::uid;
 use crate::controller::pass::calls::failed;
 use crate::decide::Action;
 use crate::decide::memory::ExistenceAnswer;
-use crate::domain::Fault;
+use crate::domain::{ComputeId, Fault};
 use crate::platform::Platform;
 
 impl<E: Environment> ComputeWork<'_, E> {
-    pub(super) async fn ask(&self, id: &str) -> Result<(), StepError> {
+    pub(super) async fn ask(&self, id: &ComputeId) -> Result<(), StepError> {
         let connection = self.connection()?;
         let answer = self
             .platform(&connection)
@@ -30,7 +30,7 @@ impl<E: Environment> ComputeWork<'_, E> {
         Ok(())
     }
 
-    pub(super) async fn ask_operations(&self, id: &str) -> Result<(), StepError> {
+    pub(super) async fn ask_operations(&self, id: &ComputeId) -> Result<(), StepError> {
         let connection = self.connection()?;
         let listed = match self
             .platform(&connection)

@@ -14,7 +14,7 @@ use crate::controller::pass::calls::{record_call, recording};
 use crate::controller::pass::outcome::conclude;
 use crate::decide::Action;
 use crate::decide::identity::{BeforeRestart, ComputeIdentity, RestartAnswer, RestartRecord};
-use crate::domain::{ComputeChange, Operation};
+use crate::domain::{ComputeChange, ComputeId, Operation};
 use crate::platform::{ChangeAnswer, Platform};
 
 impl<E: Environment> ComputeWork<'_, E> {
@@ -22,7 +22,7 @@ impl<E: Environment> ComputeWork<'_, E> {
     /// the compute again.
     pub(super) async fn change(
         &self,
-        id: &str,
+        id: &ComputeId,
         change: &ComputeChange,
         because: &str,
         restart: Option<&RestartRecord>,
@@ -63,7 +63,11 @@ impl<E: Environment> ComputeWork<'_, E> {
     }
 
     /// Record, call, record the answer. The outcome is recorded once the compute shows it.
-    pub(super) async fn restart(&self, id: &str, restart: &RestartRecord) -> Result<(), StepError> {
+    pub(super) async fn restart(
+        &self,
+        id: &ComputeId,
+        restart: &RestartRecord,
+    ) -> Result<(), StepError> {
         let Some(platform) = self.admitted(&*self.connection()?, Action::Restart).await? else {
             return Ok(());
         };
@@ -84,15 +88,15 @@ impl<E: Environment> ComputeWork<'_, E> {
         )
         .await?;
         let answer = platform
-            .restart_compute(&self.object.spec.project_id, &id.to_owned())
+            .restart_compute(&self.object.spec.project_id, id)
             .await;
         self.wrote();
         let answer = self.settle(Action::Restart, answer)?;
         let answered = answered(&answer, id);
         self.started(answer.operations);
         info!(
-            project = self.object.spec.project_id,
-            compute = id,
+            project = self.object.spec.project_id.as_str(),
+            compute = id.as_str(),
             "Called the restart of compute {id}."
         );
         for event in self.restart_answered(restart.at, &stands, answered).await? {
@@ -131,7 +135,7 @@ impl<E: Environment> ComputeWork<'_, E> {
     pub(super) async fn record_restart(
         &self,
         restart: &RestartRecord,
-        restarted: Option<&str>,
+        restarted: Option<&ComputeId>,
     ) -> Result<(), StepError> {
         let change = |known| ComputeIdentity {
             restart: Some(restart.clone()),
@@ -150,12 +154,12 @@ impl<E: Environment> ComputeWork<'_, E> {
 }
 
 /// How the platform answered a call that restarts a compute: with that compute, or without it.
-fn answered(answer: &ChangeAnswer, id: &str) -> RestartAnswer {
-    let of_compute = |operation: &Operation| operation.compute_id.as_deref() == Some(id);
+fn answered(answer: &ChangeAnswer, id: &ComputeId) -> RestartAnswer {
+    let of_compute = |operation: &Operation| operation.compute_id.as_ref() == Some(id);
     let names_it = answer
         .compute
         .as_ref()
-        .is_some_and(|compute| compute.id == id);
+        .is_some_and(|compute| compute.id == *id);
     if names_it || answer.operations.iter().any(of_compute) {
         RestartAnswer::ForCompute
     } else {

@@ -8,16 +8,16 @@ use crate::controller::object::uid;
 use crate::decide::Action;
 use crate::decide::compute::Reserved;
 use crate::decide::identity::Evidence;
-use crate::domain::Fault;
+use crate::domain::{ComputeId, Fault};
 use crate::platform::Platform;
 
 impl<E: Environment> ComputeWork<'_, E> {
     /// The next list shows whether the compute is gone.
-    pub(super) async fn delete(&self, id: &str, evidence: String) -> Result<(), StepError> {
+    pub(super) async fn delete(&self, id: &ComputeId, evidence: String) -> Result<(), StepError> {
         let connection = self.connection()?;
         let answer = self
             .platform(&connection)
-            .delete_compute(&self.object.spec.project_id, &id.to_owned())
+            .delete_compute(&self.object.spec.project_id, id)
             .await;
         self.wrote();
         if answer.as_ref().map_or_else(Fault::is_missing, |()| true) {
@@ -44,11 +44,11 @@ impl<E: Environment> ComputeWork<'_, E> {
     }
 
     /// Reserves the compute first, so that no resource is bound to it meanwhile.
-    pub(super) async fn delete_twin(&self, id: &str) -> Result<(), StepError> {
+    pub(super) async fn delete_twin(&self, id: &ComputeId) -> Result<(), StepError> {
         let platform = self.env.settings().platform(&*self.connection()?);
         if !self.reserve(
             Some(&platform),
-            Reserved::Compute(id.to_owned()),
+            Reserved::Compute(id.clone()),
             Evidence::ByBaseline,
         ) {
             return Ok(());

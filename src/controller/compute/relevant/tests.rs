@@ -25,8 +25,8 @@ fn unread(ago: u64, fault: &Fault) -> LatestSnapshot {
 /// The filter of a resource that is bound to `ep-a`.
 fn bound() -> Filter {
     Filter {
-        branches: vec!["br-main".to_owned()],
-        computes: BTreeSet::from(["ep-a".to_owned()]),
+        branches: vec!["br-main".into()],
+        computes: BTreeSet::from(["ep-a".into()]),
         twins: BTreeSet::new(),
         marks: BTreeSet::new(),
         asked: Vec::new(),
@@ -252,7 +252,7 @@ fn an_answer_shows_what_no_list_shows_yet() {
         (
             bound(),
             answered(domain::Compute {
-                id: "ep-b".to_owned(),
+                id: "ep-b".into(),
                 ..starting()
             }),
         ),

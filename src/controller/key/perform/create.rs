@@ -18,6 +18,7 @@ use crate::decide::Action;
 use crate::decide::identity::{KeyIdentity, KeyIntent, KeyRecords, ProjectKeyIdentity};
 use crate::decide::key::{Probe, tried};
 use crate::decide::memory::ActionProblem;
+use crate::domain::KeyId;
 use crate::platform::Platform;
 use crate::telemetry::metrics::KeyChange;
 
@@ -117,7 +118,7 @@ impl<E: Environment> KeyWork<'_, E> {
         let owner = Owner::of(self.object);
         let name = &self.object.spec.secret.name;
         let key = KeyIdentity {
-            id: i64::MAX,
+            id: KeyId(i64::MAX),
             name: intent.name.clone(),
             at: intent.at,
             created_at: None,
@@ -126,7 +127,7 @@ impl<E: Environment> KeyWork<'_, E> {
         // As long as a key, so that a Secret that is too large is found too.
         let placeholder = SecretString::from("-".repeat(KEY_LENGTH));
         let previous = Previous {
-            id: i64::MAX,
+            id: KeyId(i64::MAX),
             name: intent.name.clone(),
             secret: placeholder.clone(),
         };

@@ -45,14 +45,14 @@ fn lists(second: i64, listed: &[&str], absent: &[&str]) -> AccountCheck {
     let at = Timestamp::from_second(second).unwrap();
     let found = |project: &&str| {
         (
-            (*project).to_owned(),
+            (*project).into(),
             Absence {
                 since: at,
                 again: at,
             },
         )
     };
-    let listed = listed.iter().map(|project| (*project).to_owned()).collect();
+    let listed = listed.iter().map(|project| (*project).into()).collect();
     AccountCheck {
         absent: absent.iter().map(found).collect(),
         ..check(second, Verdict::Projects(listed))

@@ -2,19 +2,17 @@ use super::*;
 use crate::decide::Wake;
 use crate::decide::account::tests::{at, in_use};
 use crate::decide::account::{AccountStep, Verdict, decide};
+use crate::domain::OrganizationId;
 
 const SETTLE: u64 = 60;
 
 fn of(secret: &str, projects: &[&str]) -> SeenProjects {
     let (uid, version) = secret.split_once('/').unwrap();
     SeenProjects {
-        organization_id: Some("org-1".to_owned()),
+        organization_id: Some("org-1".into()),
         secret_uid: uid.to_owned(),
         secret_version: version.to_owned(),
-        projects: projects
-            .iter()
-            .map(|project| (*project).to_owned())
-            .collect(),
+        projects: projects.iter().map(|project| (*project).into()).collect(),
     }
 }
 
@@ -23,8 +21,8 @@ fn of(secret: &str, projects: &[&str]) -> SeenProjects {
 fn observed(change: impl FnOnce(&mut AccountObserved)) -> AccountObserved {
     let mut observed = in_use();
     observed.projects = ProjectsObserved {
-        named: ["kept", "p", "typo"].map(str::to_owned).into(),
-        leaving: [("p".to_owned(), at(0))].into(),
+        named: ["kept", "p", "typo"].map(ProjectId::from).into(),
+        leaving: [("p".into(), at(0))].into(),
         seen: Some(of("uid/1", &[])),
         reported: Some(of("uid/1", &["p"])),
         settle: Duration::from_secs(SETTLE),
@@ -32,9 +30,9 @@ fn observed(change: impl FnOnce(&mut AccountObserved)) -> AccountObserved {
     observed.facts.check = observed.facts.check.map(|check| AccountCheck {
         began: at(160),
         at: at(161),
-        verdict: Verdict::Projects(vec!["kept".to_owned()]),
+        verdict: Verdict::Projects(vec!["kept".into()]),
         absent: ["p", "typo"]
-            .map(|project| (project.to_owned(), absence(100, 160)))
+            .map(|project| (project.into(), absence(100, 160)))
             .into(),
         ..check
     });
@@ -52,7 +50,7 @@ fn absence(since: i64, again: i64) -> Absence {
 fn finds(since: i64, again: i64) -> impl FnOnce(&mut AccountObserved) {
     move |seen| {
         let check = seen.check.as_mut().unwrap();
-        (check.began, check.absent) = (at(again), [("p".to_owned(), absence(since, again))].into());
+        (check.began, check.absent) = (at(again), [("p".into(), absence(since, again))].into());
     }
 }
 
@@ -60,22 +58,16 @@ fn finds(since: i64, again: i64) -> impl FnOnce(&mut AccountObserved) {
 /// seen.
 #[test]
 fn the_platform_is_asked_about_seen_projects_that_its_list_lacks() {
-    let invented = (0..MOST_ASKED).map(|number| (format!("invented-{number}"), at(0)));
+    let invented = (0..MOST_ASKED).map(|number| (format!("invented-{number}").into(), at(0)));
     let leaving = invented
-        .chain(["kept", "p"].map(|project| (project.to_owned(), at(0))))
+        .chain(["kept", "p"].map(|project| (project.into(), at(0))))
         .collect();
-    let names = |names: &[&str]| {
-        names
-            .iter()
-            .map(|name| (*name).to_owned())
-            .collect::<Vec<_>>()
-    };
-    let seen = names(&["kept", "p"]);
-    assert!(to_ask(&leaving, &seen, &names(&["kept"])).eq(["p"]));
+    let seen = ["kept", "p"].map(ProjectId::from);
+    assert!(to_ask(&leaving, &seen, &seen[..1]).eq(&seen[1..]));
     assert_eq!(to_ask(&leaving, &seen, &[]).count(), 0);
-    let all: Vec<String> = leaving.keys().cloned().collect();
+    let all: Vec<ProjectId> = leaving.keys().cloned().collect();
     assert_eq!(
-        to_ask(&leaving, &all, &names(&["other"])).count(),
+        to_ask(&leaving, &all, &["other".into()]).count(),
         MOST_ASKED
     );
 }
@@ -83,7 +75,7 @@ fn the_platform_is_asked_about_seen_projects_that_its_list_lacks() {
 /// Returns true if project p is gone after this change of the evidence.
 fn is_gone(change: impl FnOnce(&mut AccountObserved)) -> bool {
     let found = gone(&observed(change));
-    assert!(found.is_empty() || found == ["p".to_owned()].into());
+    assert!(found.is_empty() || found == ["p".into()].into());
     !found.is_empty()
 }
 
@@ -99,7 +91,7 @@ fn a_project_is_gone_where_no_piece_of_the_evidence_is_missing() {
     let nothing_leaves = |it: &mut AccountObserved| it.projects.leaving.clear();
     assert!(!is_gone(nothing_leaves), "nothing in it is being deleted");
     let leaves_later = |it: &mut AccountObserved| {
-        it.projects.leaving.insert("p".to_owned(), at(101));
+        it.projects.leaving.insert("p".into(), at(101));
     };
     assert!(!is_gone(leaves_later), "found before that was deleted");
 }
@@ -109,7 +101,7 @@ fn a_project_is_gone_only_if_the_same_credentials_have_seen_it() {
     let reported = |secret: &'static str, organization: Option<&'static str>| {
         move |it: &mut AccountObserved| {
             it.projects.reported = Some(SeenProjects {
-                organization_id: organization.map(str::to_owned),
+                organization_id: organization.map(OrganizationId::from),
                 ..of(secret, &["p"])
             });
         }
@@ -140,7 +132,9 @@ fn what_resources_name_is_remembered_once_it_was_listed() {
     );
     assert_eq!(projects(|it| it.projects.reported = None), ["kept"]);
     let many = observed(|it| {
-        it.projects.named = (0..300).map(|number| format!("p-{number:03}")).collect();
+        it.projects.named = (0..300)
+            .map(|number| format!("p-{number:03}").into())
+            .collect();
         it.check.as_mut().unwrap().verdict =
             Verdict::Projects(it.projects.named.iter().cloned().collect());
     });

@@ -6,13 +6,13 @@ use super::*;
 /// second of its check.
 fn written(own: (usize, i64), by_another: Option<&AccountStatus>) -> AccountStatus {
     let (count, second) = own;
-    let projects: Vec<String> = (0..count).map(|number| format!("p-{number}")).collect();
+    let projects = (0..count).map(|number| format!("p-{number}").into());
     let observed = but(|it| {
         it.keys = Some(Dated {
             what: count,
             at: at(second),
         });
-        it.check = check(Verdict::Projects(projects)).map(|check| AccountCheck {
+        it.check = check(Verdict::Projects(projects.collect())).map(|check| AccountCheck {
             at: at(second),
             ..check
         });
@@ -80,7 +80,7 @@ fn a_later_check_that_finds_the_same_is_no_news_whatever_the_status_is_about() {
 #[test]
 fn a_check_that_is_to_be_made_anew_has_no_time_to_report() {
     let wanted = |it: &mut AccountObserved| {
-        it.check = check(Verdict::Projects(names(&["a"]))).map(|check| AccountCheck {
+        it.check = check(Verdict::Projects(vec!["a".into()])).map(|check| AccountCheck {
             at: AccountCheck::WANTED,
             keys: Some(5),
             ..check

@@ -6,8 +6,8 @@ use crate::api::AccountCapabilities;
 #[test]
 fn the_status_shows_what_the_credentials_see() {
     let report = Report::ready("a");
-    let many: Vec<String> = (0..150).map(|number| format!("p-{number:03}")).collect();
-    let given = but(|seen| seen.check = check(Verdict::Projects(many)));
+    let many = (0..150).map(|number| format!("p-{number:03}").into());
+    let given = but(|seen| seen.check = check(Verdict::Projects(many.collect())));
     let seen = status(&report, &given, &AccountStatus::default(), at(1));
     assert_eq!((seen.project_count, seen.projects.len()), (Some(150), 100));
     assert_eq!(
@@ -31,7 +31,7 @@ fn the_status_shows_what_the_credentials_see() {
         status(&report, &restricted, &seen, at(2)).project_count,
         None
     );
-    let one = but(|seen| seen.check = check(Verdict::Projects(names(&["a"]))));
+    let one = but(|seen| seen.check = check(Verdict::Projects(vec!["a".into()])));
     assert!(
         matches!(reported(&one).0, Health::Ready(_, text) if text.ends_with("can list 1 project."))
     );
@@ -42,7 +42,7 @@ fn credentials_are_checked_when_people_ask_for_it() {
     let asked = |time| {
         but(|seen| {
             seen.meta.reconcile = Some("two".to_owned());
-            seen.check = check(Verdict::Projects(names(&["a"])))
+            seen.check = check(Verdict::Projects(vec!["a".into()]))
                 .map(|check| AccountCheck { at: time, ..check });
         })
     };
@@ -78,7 +78,7 @@ fn capabilities_that_computes_showed_stay() {
         compute_names: true,
         scale_to_zero: true,
     };
-    let nothing = but(|seen| seen.check = check(Verdict::Projects(names(&["a"]))));
+    let nothing = but(|seen| seen.check = check(Verdict::Projects(vec!["a".into()])));
     let known = AccountStatus {
         capabilities: Some(all),
         ..AccountStatus::default()

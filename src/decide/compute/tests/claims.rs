@@ -198,7 +198,7 @@ fn what_is_declared_or_wished_for_claims_nothing() {
         assert_eq!(subjects(&other.known()), BTreeSet::new());
     }
     let only_declared = |id: &str| Claims {
-        declared: [id.to_owned()].into(),
+        declared: [id.into()].into(),
         ..Claims::default()
     };
     assert_eq!(mine.with([&declared]), only_declared("ep-1"));
@@ -251,7 +251,7 @@ fn a_compute_belongs_to_whoever_was_bound_to_it_first() {
     let second = ClaimingCompute::new("second").bound("ep-1", -30);
     let claim = |name: &str, first| {
         BTreeMap::from([(
-            "ep-1".to_owned(),
+            "ep-1".into(),
             Claim {
                 by: holder(name),
                 first,
@@ -275,7 +275,7 @@ fn a_compute_belongs_to_whoever_was_bound_to_it_first() {
         "by UID"
     );
     let about_to_be = Reservations {
-        computes: [("ep-1".to_owned(), holder("faster"))].into(),
+        computes: [("ep-1".into(), holder("faster"))].into(),
         ..Default::default()
     };
     assert_eq!(
@@ -335,7 +335,7 @@ fn a_primary_belongs_to_whoever_was_bound_on_the_branch_first() {
             ..other.as_other()
         };
         let claims = mine.among(Evidence::ByBaseline, [outside], &Reservations::default());
-        let has = |id: &str| [(id.to_owned(), holder("other"))].into();
+        let has = |id: &str| [(id.into(), holder("other"))].into();
         assert_eq!(
             (claims.primary, claims.bound, claims.outside),
             (None, BTreeMap::new(), has("ep-1")),
@@ -381,7 +381,7 @@ fn what_matters_to_one_is_found_by_what_the_others_claim() {
         .creating(0)
         .declaring(|spec| spec.branch_id = BRANCH.into());
     let relevant_subjects = |identity: &ComputeIdentity| {
-        relevant_subjects(&mine.0.spec, identity, &["ep-1".to_owned()].into())
+        relevant_subjects(&mine.0.spec, identity, &["ep-1".into()].into())
     };
     let bound = ClaimingCompute::new("mine").bound("ep-1", 0).recorded();
     let unanswered = ClaimingCompute::new("mine")

@@ -122,10 +122,7 @@ fn the_existing_replicas_are_the_baseline_of_a_new_one() {
             }),
         ]);
     let (intent, new, _) = creates(&given);
-    assert_eq!(
-        intent.baseline,
-        Some(["ep-2".to_owned(), "ep-3".to_owned()].into())
-    );
+    assert_eq!(intent.baseline, Some(["ep-2".into(), "ep-3".into()].into()));
     assert_eq!(intent.newest, Some(at(-60)));
     assert_eq!(new.role, Role::Replica);
 }

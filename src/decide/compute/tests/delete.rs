@@ -181,7 +181,7 @@ fn the_compute_that_another_resource_had_first_is_not_deleted() {
         ComputeStep::Delete { .. }
     ));
     let outside = |seen: &mut ComputeObserved| {
-        seen.claims.outside = [("ep-1".to_owned(), holder("outside"))].into()
+        seen.claims.outside = [("ep-1".into(), holder("outside"))].into()
     };
     let step = deleting(GivenCompute::bound()).observing(outside).step();
     let ComputeStep::RemoveFinalizerReportingStrays { event } = step else {

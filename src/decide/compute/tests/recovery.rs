@@ -105,7 +105,7 @@ fn what_is_new_by_its_id_and_older_by_its_time_is_neither_the_result_nor_its_abs
             gives_up(
                 &given
                     .after(3600)
-                    .observing(|seen| seen.not_created = ["ep-1".to_owned()].into()),
+                    .observing(|seen| seen.not_created = ["ep-1".into()].into()),
             );
         }
     }

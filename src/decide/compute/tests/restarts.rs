@@ -48,7 +48,7 @@ fn restarts(given: &GivenCompute) -> RestartRecord {
 }
 
 /// The record that is written, and the compute whose restart is reported by an event.
-fn recorded(given: &GivenCompute) -> (RestartRecord, Option<String>) {
+fn recorded(given: &GivenCompute) -> (RestartRecord, Option<ComputeId>) {
     match given.step() {
         ComputeStep::RecordRestart { record, restarted } => (record, restarted),
         other => panic!("{other:?}"),

@@ -178,7 +178,7 @@ fn nothing_is_created_beside_what_only_its_time_shows_to_be_older() {
         .clone()
         .observing(|observed| observed.claims.creating = Some(rival("first", -1)));
     behind.rest().progressing(Reason::ConfirmingCreate);
-    creates(&empty.observing(|observed| observed.not_created = ["ep-9".to_owned()].into()));
+    creates(&empty.observing(|observed| observed.not_created = ["ep-9".into()].into()));
     older(bound())
         .rest()
         .out_of_sync(Reason::StrayCompute, &["ep-9"]);
@@ -251,7 +251,7 @@ fn one_resolved_create_keeps_the_records_of_the_others() {
         stands
             .baseline
             .iter_mut()
-            .for_each(|known| known.extend(["ep-9".to_owned()]))
+            .for_each(|known| known.extend(["ep-9".into()]))
     };
     let earlier = recording(GivenCompute::intended().intent(known), [record(None)]);
     takes(&earlier.seeing([compute("ep-9")]), "ep-9");
@@ -265,7 +265,7 @@ fn one_resolved_create_keeps_the_records_of_the_others() {
 fn what_people_exclude_is_not_the_result_of_a_create() {
     let excluding = |given: GivenCompute, ids: &[&str]| {
         given.observing(|observed| {
-            observed.not_created = ids.iter().map(|id| (*id).to_owned()).collect()
+            observed.not_created = ids.iter().map(|id| (*id).into()).collect()
         })
     };
     let several = || {

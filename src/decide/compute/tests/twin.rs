@@ -42,7 +42,7 @@ fn named_for(seconds: i64) -> GivenCompute {
         .observing(|observed| observed.name_support = NameSupport::Kept)
         .identity(|identity| {
             identity.made = vec![create(-3600)];
-            identity.twins = [("ep-9".to_owned(), at(-seconds))].into();
+            identity.twins = [("ep-9".into(), at(-seconds))].into();
         })
 }
 
@@ -53,7 +53,7 @@ fn delete() -> ComputeStep {
 /// The list has one more entry, of which only the identifier can be read.
 fn partial(mut given: GivenCompute) -> GivenCompute {
     let entry = UnreadableEntry {
-        id: Some("ep-odd".to_owned()),
+        id: Some("ep-odd".into()),
         field: "branch_id".to_owned(),
     };
     if let SnapshotState::Taken { computes, .. } = &mut given.observed.snapshot {
@@ -65,7 +65,7 @@ fn partial(mut given: GivenCompute) -> GivenCompute {
 #[test]
 fn it_is_named_at_once_and_since_when_is_recorded() {
     let new = named_for(0).identity(|identity| identity.twins.clear());
-    let twins = BTreeMap::from([("ep-9".to_owned(), NOW)]);
+    let twins = BTreeMap::from([("ep-9".into(), NOW)]);
     assert_eq!(new.step(), ComputeStep::RecordTwins { twins });
     let words = [
         "ep-9",
@@ -149,7 +149,7 @@ fn a_process_watches_it_before_it_deletes_it() {
     assert_eq!(since(Some(at(-900))).step(), delete());
     let mut memory = Memory::default();
     let known = ComputeIdentity {
-        twins: [("ep-9".to_owned(), NOW)].into(),
+        twins: [("ep-9".into(), NOW)].into(),
         ..ComputeIdentity::default()
     };
     let usable = AccountView::Usable { organization: None };
@@ -187,11 +187,11 @@ fn whatever_speaks_against_it_keeps_it_and_is_told() {
             "deletionProtection",
         ),
         (
-            seen(|seen| seen.claims.declared = ["ep-9".to_owned()].into()),
+            seen(|seen| seen.claims.declared = ["ep-9".into()].into()),
             "another resource",
         ),
         (
-            seen(|seen| seen.claims.outside = [("ep-9".to_owned(), holder("outside"))].into()),
+            seen(|seen| seen.claims.outside = [("ep-9".into(), holder("outside"))].into()),
             "another resource",
         ),
         (
@@ -260,7 +260,7 @@ fn what_others_have_taken_meanwhile_is_named_anew() {
         twins: BTreeMap::new(),
     };
     assert_eq!(named_for(DAY).claimed("ep-9", false).step(), cleared);
-    let excluded = named_for(DAY).observing(|seen| seen.not_created = ["ep-9".to_owned()].into());
+    let excluded = named_for(DAY).observing(|seen| seen.not_created = ["ep-9".into()].into());
     assert_eq!(excluded.step(), cleared);
 }
 
@@ -333,7 +333,7 @@ fn it_is_deleted_with_its_resource_unless_another_one_has_it() {
     assert_eq!(binding.id, "ep-9");
     let declared = first
         .clone()
-        .observing(|seen| seen.claims.declared = ["ep-9".to_owned()].into());
+        .observing(|seen| seen.claims.declared = ["ep-9".into()].into());
     let ComputeStep::RemoveFinalizerReportingStrays { event } = declared.step() else {
         panic!("it is imported")
     };

@@ -258,7 +258,7 @@ fn an_entry_that_was_there_before_or_is_somebody_elses_is_not_what_a_create_has_
         "ep-odd",
     ));
     gives_up(over(
-        GivenCompute::intended().observing(|seen| seen.not_created = ["ep-odd".to_owned()].into()),
+        GivenCompute::intended().observing(|seen| seen.not_created = ["ep-odd".into()].into()),
         "ep-odd",
     ));
 }

@@ -15,13 +15,10 @@ fn wishing(wish: ComputeIdentity) -> GivenCompute {
 }
 
 fn binding(id: &str) -> Binding {
-    let (project, platform, branch) = (
-        "p-1".to_owned(),
-        Some(PLATFORM.to_owned()),
-        Some(BRANCH.to_owned()),
-    );
+    let (project, platform, branch) =
+        ("p-1".into(), Some(PLATFORM.to_owned()), Some(BRANCH.into()));
     Binding {
-        id: id.to_owned(),
+        id: id.into(),
         project,
         platform,
         branch,

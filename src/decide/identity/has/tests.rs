@@ -38,7 +38,7 @@ fn whatever_may_be_on_the_platform_is_named_and_what_is_only_observed_is_not() {
         assert_eq!(
             from_value::<ComputeIdentity>(record.clone())
                 .unwrap()
-                .has("p-1"),
+                .has(&"p-1".into()),
             has,
             "{record}"
         );

@@ -23,7 +23,7 @@ fn finalizer_then_secret_then_key() {
     assert_eq!(
         intent,
         KeyIntent {
-            organization: Some("org-1".to_owned()),
+            organization: Some("org-1".into()),
             ..super::intent(NAME, 5)
         }
     );
@@ -152,7 +152,7 @@ fn a_key_that_another_leader_has_given_up_is_not_saved() {
         ..key(4)
     };
     let lost = LostKey {
-        id: Some(4),
+        id: Some(KeyId(4)),
         ..lost(NAME)
     };
     let given_up = KeyRecords {
@@ -257,7 +257,7 @@ fn what_was_lost_is_revoked_before_another_key_is_created() {
     assert_eq!(
         both.step(1),
         KeyStep::Revoke {
-            id: 4,
+            id: KeyId(4),
             name: first,
             records,
             in_use: None

@@ -41,7 +41,7 @@ fn every_key_is_revoked_before_the_finalizer_is_removed() {
             .records(before.clone())
             .listing(listed(10, &keys[index..]));
         let revoke = KeyStep::Revoke {
-            id,
+            id: KeyId(id),
             name: name.to_owned(),
             records: after.clone(),
             in_use: None,
@@ -59,7 +59,7 @@ fn a_key_of_an_attempt_that_was_given_up_is_revoked_too() {
     let late = "ci-c1u57e-vpzc5qrz22arf-00001a7e";
     let keys = [(1, &*key(1).name), (7, late)];
     let revoke = KeyStep::Revoke {
-        id: 7,
+        id: KeyId(7),
         name: late.to_owned(),
         records: records(1),
         in_use: None,
@@ -76,7 +76,7 @@ fn a_key_of_an_attempt_that_was_given_up_is_revoked_too() {
         "laptop",
     ] {
         let own = KeyStep::Revoke {
-            id: 1,
+            id: KeyId(1),
             name: key(1).name,
             records: KeyRecords::default(),
             in_use: None,
@@ -224,7 +224,7 @@ fn an_open_creation_is_resolved_first() {
     assert_eq!(begun().step(1), KeyStep::ListKeys);
     let exists = KeyRecords {
         lost: vec![LostKey {
-            id: Some(4),
+            id: Some(KeyId(4)),
             ..lost(NAME)
         }],
         ..KeyRecords::default()
@@ -301,7 +301,7 @@ fn a_key_that_never_reached_its_secret_is_recorded_and_revoked() {
         .collect();
     assert_eq!(
         (records.rotated_at, previous),
-        (Some(unsaved.at), vec![(3, unsaved.at, unsaved.at)])
+        (Some(unsaved.at), vec![(KeyId(3), unsaved.at, unsaved.at)])
     );
     assert_eq!(records.organization.as_deref(), Some("org-1"));
     let recorded = KeyRecords {
@@ -354,7 +354,7 @@ fn a_paused_deletion_stays_paused_whatever_is_observed() {
     );
     let live = || paused().listing(listed(1, &[(1, &key(1).name)]));
     let confirmed = live().but(|_, seen| seen.meta.brake = Brake::Confirmed);
-    assert!(matches!(confirmed.step(1), KeyStep::Revoke { id: 1, .. }));
+    assert!(revokes_key(&confirmed.step(1), 1));
     assert!(matches!(
         live()
             .but(|_, seen| seen.limits.deletes_per_minute = 0)
@@ -371,7 +371,7 @@ fn rotation_is_not_paused() {
     });
     let due = due.listing(listed(10, &[(5, &key(5).name), (1, &key(1).name)]));
     let due = due.but(|_, seen| seen.meta.brake = Brake::Paused("wait".to_owned()));
-    assert!(matches!(due.step(10), KeyStep::Revoke { id: 5, .. }));
+    assert!(revokes_key(&due.step(10), 5));
 }
 
 #[test]
@@ -422,7 +422,7 @@ fn keys_that_cannot_be_revoked_are_released_with_their_project() {
     ));
     // A key that can be revoked is revoked, with or without its project.
     let listed = given().listing(listed(10, &[(1, &key(1).name)]));
-    assert!(matches!(listed.step(10), KeyStep::Revoke { id: 1, .. }));
+    assert!(revokes_key(&listed.step(10), 1));
     assert_eq!(
         given().listing(KeyListing::NotRead).step(1),
         KeyStep::ListKeys

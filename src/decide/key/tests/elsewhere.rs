@@ -52,7 +52,7 @@ fn a_key_of_another_cluster_is_used_and_not_revoked() {
     // An operator with that cluster's identity revokes it.
     let same = deleting(theirs()).but(|_, seen| seen.cluster = "0ther0".parse().unwrap());
     let revoke = KeyStep::Revoke {
-        id: 1,
+        id: KeyId(1),
         name: FOREIGN.to_owned(),
         records: KeyRecords::default(),
         in_use: None,
@@ -118,7 +118,7 @@ fn own_keys_are_revoked_although_others_are_not() {
     };
     let listing = listed(1, &[(1, FOREIGN), (2, &own.name)]);
     let revoke = KeyStep::Revoke {
-        id: 2,
+        id: KeyId(2),
         name: own.name.clone(),
         records: lost_there.clone(),
         in_use: None,
@@ -144,7 +144,7 @@ fn a_replaced_key_of_another_cluster_is_listed_and_reported_once() {
         after,
         KeyRecords {
             lost: vec![LostKey {
-                id: Some(1),
+                id: Some(KeyId(1)),
                 because: LostBecause::Retired,
                 ..lost(FOREIGN)
             }],
@@ -192,7 +192,7 @@ fn a_creation_that_another_cluster_began_is_reported_and_not_revoked() {
             after,
             KeyRecords {
                 lost: vec![LostKey {
-                    id: Some(4),
+                    id: Some(KeyId(4)),
                     ..lost(FOREIGN)
                 }],
                 ..KeyRecords::default()

@@ -121,7 +121,7 @@ fn replaced() -> GivenKey {
 
 #[test]
 fn a_replaced_key_is_revoked_once_nothing_works_with_it() {
-    let revokes = |given: GivenKey| matches!(given.step(10), KeyStep::Revoke { id: 5, .. });
+    let revokes = |given: GivenKey| revokes_key(&given.step(10), 5);
     assert!(
         revokes(replaced())
             && revokes(replaced().read_by(&[account(&ORDERS, true), account(&[], true)]))

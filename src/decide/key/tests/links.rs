@@ -128,12 +128,12 @@ fn the_status_shows_every_key() {
     );
     assert_eq!(
         (status.key_id, status.secret_name.as_deref()),
-        (Some(1), Some("ci-key"))
+        (Some(KeyId(1)), Some("ci-key"))
     );
     assert_eq!(
         status.previous_keys,
         [KeyRecord {
-            id: Some(5),
+            id: Some(KeyId(5)),
             name: key(5).name,
             since: at(0),
             revoke_at: Some(at(100))
@@ -154,7 +154,7 @@ fn the_status_shows_every_key() {
 #[test]
 fn the_status_keeps_what_was_known_where_the_record_is_invalid() {
     let old = ProjectKeyStatus {
-        key_id: Some(1),
+        key_id: Some(KeyId(1)),
         record: Some("the record".to_owned()),
         last_handled_rotate: Some("one".to_owned()),
         ..ProjectKeyStatus::default()
@@ -207,7 +207,7 @@ fn a_template_is_filled_once() {
 #[test]
 fn keys_stay_with_their_organization() {
     let theirs = KeyRecords {
-        organization: Some("org-2".to_owned()),
+        organization: Some("org-2".into()),
         ..records(1)
     };
     GivenKey::in_use().records(theirs.clone()).stalls(
@@ -219,7 +219,7 @@ fn keys_stay_with_their_organization() {
     let deleting = GivenKey::deleting().records(theirs).listing(listed(1, &[]));
     deleting.stalls(1, Reason::BindingConflict, &["org-2", "Orphan"]);
     let intended = KeyIntent {
-        organization: Some("org-2".to_owned()),
+        organization: Some("org-2".into()),
         ..intent(NAME, 0)
     };
     GivenKey::new()
@@ -234,7 +234,7 @@ fn keys_stay_with_their_organization() {
     );
     // Without a recorded key, the organization may change.
     let empty = KeyRecords {
-        organization: Some("org-2".to_owned()),
+        organization: Some("org-2".into()),
         ..KeyRecords::default()
     };
     assert_eq!(

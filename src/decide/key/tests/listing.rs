@@ -10,7 +10,7 @@ fn a_last_use_is_shown_once_an_hour() {
         // At any age of the list.
         let given = GivenKey::in_use().but(|_, seen| seen.known = listing);
         let old = ProjectKeyStatus {
-            key_id: Some(1),
+            key_id: Some(KeyId(1)),
             last_used_at: known,
             last_used_from: known.map(|_| "192.0.2.1".to_owned()),
             ..ProjectKeyStatus::default()
@@ -67,7 +67,7 @@ fn a_last_use_is_shown_once_an_hour() {
 #[test]
 fn of_another_key_nothing_is_known_yet() {
     let old = ProjectKeyStatus {
-        key_id: Some(9),
+        key_id: Some(KeyId(9)),
         last_used_at: Some(at(1)),
         ..ProjectKeyStatus::default()
     };

@@ -26,7 +26,7 @@ fn a_key_whose_secret_is_gone_is_replaced_and_then_revoked() {
     assert_eq!(
         revoke.step(6),
         KeyStep::Revoke {
-            id: 1,
+            id: KeyId(1),
             name: key(1).name,
             records: ours(KeyRecords {
                 rotated_at: Some(at(5)),

@@ -175,12 +175,12 @@ fn keys_do_not_pile_up_however_often_people_ask() {
         let because = LostBecause::Retired;
         // A key of another cluster does not count.
         let foreign = LostKey {
-            id: Some(99),
+            id: Some(KeyId(99)),
             because,
             ..lost("ci-0ther0-vpzc5qrz22arf-00000063")
         };
         let own = (5..5 + left).map(|id| LostKey {
-            id: Some(id),
+            id: Some(KeyId(id)),
             because,
             ..lost(&key(id).name)
         });

@@ -92,7 +92,10 @@ fn a_secret_with_any_other_key_is_foreign() {
         name: key(2).name,
         ..key(1)
     };
-    let renumbered = KeyIdentity { id: 2, ..key(1) };
+    let renumbered = KeyIdentity {
+        id: KeyId(2),
+        ..key(1)
+    };
     for other in [key(2), renamed, renumbered] {
         let given = restored().secret(from_backup(other));
         given.stalls(
@@ -163,7 +166,7 @@ fn a_key_that_is_listed_under_another_number_is_not_said_to_be_gone() {
     let name = key(1).name;
     let lost = KeyRecords {
         lost: vec![LostKey {
-            id: Some(9),
+            id: Some(KeyId(9)),
             ..lost(&name)
         }],
         ..KeyRecords::default()
@@ -183,7 +186,7 @@ fn a_name_that_was_not_issued_here_is_reported_alike_whether_a_list_was_read() {
     const FOREIGN: &str = "ci-0ther0-vpzc5qrz22arf-00000001";
     for because in [LostBecause::Retired, LostBecause::OtherKey] {
         let lost = LostKey {
-            id: Some(9),
+            id: Some(KeyId(9)),
             because,
             ..lost(FOREIGN)
         };

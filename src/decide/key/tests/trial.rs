@@ -68,7 +68,7 @@ fn a_new_key_that_is_refused_for_a_minute_is_given_up_and_the_other_one_stays() 
         panic!()
     };
     let refused = LostKey {
-        id: Some(2),
+        id: Some(KeyId(2)),
         because: LostBecause::Refused,
         ..lost(&key(2).name)
     };
@@ -90,7 +90,7 @@ fn a_new_key_that_is_refused_for_a_minute_is_given_up_and_the_other_one_stays() 
         seen.memory
             .failed(Action::TryKey, ActionProblem::NewKey(message), 1, at(3600))
     });
-    assert!(matches!(left.step(3600), KeyStep::Revoke { id: 2, .. }));
+    assert!(revokes_key(&left.step(3600), 2));
     let revoked = left.records(records(1)).probe(Probe::Accepted(at(3600)));
     let (reason, _, wake) = out_of_sync(&revoked, 3601);
     assert_eq!((reason, wake), (Reason::NewKeyRefused, Wake::At(at(3630))));

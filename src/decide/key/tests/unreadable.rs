@@ -48,7 +48,7 @@ fn a_key_that_was_never_recorded_is_not_known_to_be_absent() {
                 .listing(hiding(AFTER, &[(9, &key(2).name)], id))
                 .step(AFTER),
         );
-        assert_eq!(records.lost[0].id, Some(9));
+        assert_eq!(records.lost[0].id, Some(KeyId(9)));
     }
     record(begun().listing(listed(AFTER, &[])).step(AFTER));
 }
@@ -107,15 +107,15 @@ fn a_lost_key_without_a_number_stays_recorded_and_no_other_is_created() {
         waits(&given(None, hiding(AFTER, &[], id)), AFTER);
     }
     // It can be revoked by its number, unless that is the number of a key with an unknown name.
-    assert!(matches!(
-        given(Some(5), hiding(AFTER, &[], None)).step(AFTER),
-        KeyStep::Revoke { id: 5, .. }
+    assert!(revokes_key(
+        &given(Some(KeyId(5)), hiding(AFTER, &[], None)).step(AFTER),
+        5
     ));
-    assert!(matches!(
-        given(Some(5), hiding(AFTER, &[], Some(7))).step(AFTER),
-        KeyStep::Revoke { id: 5, .. }
+    assert!(revokes_key(
+        &given(Some(KeyId(5)), hiding(AFTER, &[], Some(7))).step(AFTER),
+        5
     ));
-    waits(&given(Some(5), hiding(AFTER, &[], Some(5))), AFTER);
+    waits(&given(Some(KeyId(5)), hiding(AFTER, &[], Some(5))), AFTER);
     assert!(
         record(given(None, listed(AFTER, &[])).step(AFTER))
             .0
@@ -133,7 +133,7 @@ fn others_are_revoked_and_the_resource_waits_for_the_one_that_may_be_the_entry()
     };
     let listing = hiding(AFTER, &[(1, &key(1).name)], None);
     let given = GivenKey::deleting().records(both).listing(listing);
-    assert!(matches!(given.step(AFTER), KeyStep::Revoke { id: 1, .. }));
+    assert!(revokes_key(&given.step(AFTER), 1));
     let rest = KeyRecords {
         lost: vec![hidden],
         ..KeyRecords::default()

@@ -70,7 +70,7 @@ fn checked(given: GivenKey, second: i64) -> GivenKey {
 
 fn revocation(given: &GivenKey, second: i64) -> Option<String> {
     let KeyStep::Revoke {
-        id: 5,
+        id: KeyId(5),
         records: after,
         in_use,
         ..
@@ -302,7 +302,7 @@ fn a_key_that_was_of_no_use_any_more_is_not_waited_for() {
     });
     let listing = used(2, Some(1));
     assert!(
-        matches!(both.listing(listing).step(2), KeyStep::Revoke { id: 5, .. }),
+        revokes_key(&both.listing(listing).step(2), 5),
         "neither delays the other"
     );
 }

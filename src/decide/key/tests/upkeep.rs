@@ -130,14 +130,16 @@ fn a_key_that_is_created_late_is_found_with_a_list() {
         KeyStep::ListKeys
     );
     assert_eq!(listed(&[(9, "somebody-elses")]).step(600), KeyStep::Probe);
-    let KeyStep::Revoke { id: 9, name, .. } = listed(&[(1, &key(1).name), (9, late)]).step(600)
+    let KeyStep::Revoke {
+        id: KeyId(9), name, ..
+    } = listed(&[(1, &key(1).name), (9, late)]).step(600)
     else {
         panic!()
     };
     assert_eq!(name, late);
     // The list with it also shows the key in use, whose next check is then far away.
     let checked = listed(&[(1, &key(1).name), (9, late)]).probe(Probe::Accepted(at(600)));
-    assert!(matches!(checked.step(601), KeyStep::Revoke { id: 9, .. }));
+    assert!(revokes_key(&checked.step(601), 9));
     assert_eq!(
         given
             .clone()
@@ -163,7 +165,7 @@ fn a_key_that_is_created_late_is_found_with_a_list() {
     };
     assert_eq!(
         (records.unanswered, records.current.map(|key| key.id)),
-        (None, Some(1))
+        (None, Some(KeyId(1)))
     );
 }
 
@@ -268,7 +270,7 @@ fn a_replaced_key_stays_for_the_overlap_and_is_revoked_after_it() {
     let listed_as =
         |name: &str| overlapping().listing(listed(100, &[(5, name), (1, &key(1).name)]));
     let revoke = KeyStep::Revoke {
-        id: 5,
+        id: KeyId(5),
         name: key(5).name,
         records: records(1),
         in_use: None,
@@ -296,7 +298,7 @@ fn without_a_revoke_call_a_replaced_key_is_reported_once_and_listed() {
     assert_eq!(
         after.lost,
         [LostKey {
-            id: Some(5),
+            id: Some(KeyId(5)),
             because: LostBecause::Retired,
             ..lost(&key(5).name)
         }]
@@ -335,7 +337,7 @@ fn lost_keys_are_revoked_once_they_can_be_listed() {
     };
     assert_eq!(given(KeyListing::NotRead).step(1), KeyStep::ListKeys);
     let revoke = KeyStep::Revoke {
-        id: 8,
+        id: KeyId(8),
         name: name.clone(),
         records: records(1),
         in_use: None,
@@ -348,7 +350,7 @@ fn lost_keys_are_revoked_once_they_can_be_listed() {
 #[test]
 fn a_lost_key_that_dbplane_must_not_revoke_leaves_the_list_with_the_platforms() {
     let other = LostKey {
-        id: Some(9),
+        id: Some(KeyId(9)),
         because: LostBecause::OtherKey,
         ..lost(NAME)
     };
@@ -376,7 +378,7 @@ fn a_lost_key_that_dbplane_must_not_revoke_leaves_the_list_with_the_platforms() 
     assert!(event.unwrap().contains("not listed any more"));
     // The same for a key of another cluster. No list is read only for such a key.
     let theirs = LostKey {
-        id: Some(7),
+        id: Some(KeyId(7)),
         because: LostBecause::Retired,
         ..lost("ci-0ther0-vpzc5qrz22arf-00000007")
     };

@@ -12,8 +12,9 @@ use super::{
     times,
 };
 use crate::domain::{
-    Compute, ComputeChange, ComputeState, ComputeUnits, Listed, NameSupport, NewCompute, Operation,
-    PoolingMode, PostgresSettings, Role, Settings, Support, SuspendAfter,
+    BranchId, Compute, ComputeChange, ComputeId, ComputeState, ComputeUnits, Listed, NameSupport,
+    NewCompute, Operation, PoolingMode, PostgresSettings, ProjectId, Role, Settings, Support,
+    SuspendAfter,
 };
 use crate::platform::ChangeAnswer;
 
@@ -45,11 +46,11 @@ impl ListEntry for Compute {
 #[derive(Deserialize)]
 pub(super) struct ComputeItem {
     #[serde(default, deserialize_with = "texts::identifier")]
-    id: Option<String>,
+    id: Option<ComputeId>,
     #[serde(default, deserialize_with = "texts::identifier")]
-    project_id: Option<String>,
+    project_id: Option<ProjectId>,
     #[serde(default, deserialize_with = "texts::identifier")]
-    branch_id: Option<String>,
+    branch_id: Option<BranchId>,
     #[serde(default, deserialize_with = "texts::shown")]
     region_id: Option<String>,
     #[serde(default, rename = "type", deserialize_with = "lenient")]
@@ -213,16 +214,16 @@ fn postgres(settings: BTreeMap<String, SettingText>) -> Option<PostgresSettings>
 }
 
 /// Sets the project if the answer does not name one.
-fn place(compute: &mut Compute, project: &str) {
+fn place(compute: &mut Compute, project: &ProjectId) {
     if compute.project_id.is_empty() {
-        project.clone_into(&mut compute.project_id);
+        compute.project_id = project.clone();
     }
 }
 
 /// The answer to GET /projects/{project}/endpoints.
 pub(in crate::platform::http) fn computes(
     body: &[u8],
-    project: &str,
+    project: &ProjectId,
 ) -> Result<ListPage<Compute>, DecodeError> {
     let list: ComputeList = parse(body)?;
     let mut page = ListPage::of(list.endpoints, list.pagination);
@@ -244,7 +245,7 @@ struct AnswerItem {
 struct OperationItem {
     id: String,
     #[serde(default, deserialize_with = "lenient")]
-    endpoint_id: Option<String>,
+    endpoint_id: Option<ComputeId>,
     action: String,
     status: String,
     #[serde(default, deserialize_with = "lenient")]
@@ -279,7 +280,7 @@ impl ListEntry for OperationItem {
 /// The answer to a change of a compute. Unreadable operations in it are dropped.
 pub(in crate::platform::http) fn answer(
     body: &[u8],
-    project: &str,
+    project: &ProjectId,
 ) -> Result<ChangeAnswer, DecodeError> {
     let item: AnswerItem = parse(body)?;
     let compute = item.endpoint.map(|item| {
@@ -326,7 +327,7 @@ pub(in crate::platform::http) struct CreateBody<'a> {
 
 #[derive(Serialize)]
 struct NewAttributes<'a> {
-    branch_id: &'a str,
+    branch_id: &'a BranchId,
     #[serde(rename = "type")]
     role: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -362,7 +363,7 @@ pub(in crate::platform::http) struct ChangeBody<'a> {
 #[derive(Serialize)]
 struct ChangedAttributes<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    branch_id: Option<&'a str>,
+    branch_id: Option<&'a BranchId>,
     #[serde(flatten)]
     attributes: ComputeAttributes<'a>,
 }
@@ -371,7 +372,7 @@ impl<'a> From<&'a ComputeChange> for ChangeBody<'a> {
     fn from(change: &'a ComputeChange) -> Self {
         Self {
             endpoint: ChangedAttributes {
-                branch_id: change.branch_id.as_deref(),
+                branch_id: change.branch_id.as_ref(),
                 attributes: ComputeAttributes::from(&change.settings),
             },
         }

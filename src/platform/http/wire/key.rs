@@ -6,20 +6,20 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::{DecodeError, ListEntry, ListPage, lenient, parse, texts, times};
-use crate::domain::{CreatedKey, KeyEntry};
+use crate::domain::{CreatedKey, KeyEntry, KeyId, ProjectId};
 
 /// The body of a key create.
 #[derive(Serialize)]
 pub(in crate::platform::http) struct CreateKeyBody<'a> {
     pub key_name: &'a str,
-    pub project_id: &'a str,
+    pub project_id: &'a ProjectId,
 }
 
 /// A key ID of 64 bits. Some platforms write it as text because a double cannot hold it.
-fn identifier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+fn identifier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<KeyId>, D::Error> {
     let raw = <&RawValue>::deserialize(deserializer)?.get();
     Ok(match serde_json::from_str::<String>(raw) {
-        Ok(text) => text.parse().ok(),
+        Ok(text) => text.parse().ok().map(KeyId),
         Err(_) => serde_json::from_str(raw).ok(),
     })
 }
@@ -27,7 +27,7 @@ fn identifier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>,
 #[derive(Deserialize)]
 pub(super) struct WireKey {
     #[serde(default, deserialize_with = "identifier")]
-    id: Option<i64>,
+    id: Option<KeyId>,
     #[serde(default, deserialize_with = "lenient")]
     key: Option<String>,
     #[serde(default, deserialize_with = "texts::shown")]
@@ -37,7 +37,7 @@ pub(super) struct WireKey {
     #[serde(default)]
     created_by: Option<Box<RawValue>>,
     #[serde(default, deserialize_with = "texts::identifier")]
-    project_id: Option<String>,
+    project_id: Option<ProjectId>,
     #[serde(default, deserialize_with = "times::time")]
     last_used_at: Option<Timestamp>,
     #[serde(default, deserialize_with = "texts::shown")]
@@ -73,7 +73,7 @@ pub(in crate::platform::http) fn created(
 pub(in crate::platform::http) fn difference(
     key: &CreatedKey,
     name: &str,
-    project: &str,
+    project: &ProjectId,
 ) -> Option<&'static str> {
     if key.name != name {
         return Some("which is not called what was asked for");
@@ -118,7 +118,7 @@ impl ListEntry for KeyEntry {
         #[derive(Deserialize)]
         struct Identity {
             #[serde(default, deserialize_with = "identifier")]
-            id: Option<i64>,
+            id: Option<KeyId>,
         }
         Some(serde_json::from_str::<Identity>(json).ok()?.id?.to_string())
     }
@@ -145,7 +145,7 @@ mod tests {
         let body = br#"{"id":9223372036854775807,"key":"s3cret","name":"n","created_at":"2025-01-02T03:04:05Z",
             "created_by":"user_01h","project_id":"p"}"#;
         let key = created(body, "asked").unwrap();
-        assert_eq!(key.id, i64::MAX);
+        assert_eq!(key.id.0, i64::MAX);
         assert_eq!(key.secret.expose_secret(), "s3cret");
         assert_eq!(
             (key.name.as_str(), key.created_by.as_deref()),
@@ -201,7 +201,7 @@ mod tests {
             (r#"{"id":1,"key":"x","project_id":"q"}"#, Some(project)),
         ] {
             let key = created(body.as_bytes(), "asked").unwrap();
-            assert_eq!(difference(&key, "asked", "p"), expected, "{body}");
+            assert_eq!(difference(&key, "asked", &"p".into()), expected, "{body}");
         }
     }
 
@@ -211,7 +211,7 @@ mod tests {
             br#"[{"id":9007199254740993,"name":"a","created_by":{"id":"u","name":"x","image":""},
             "last_used_at":null,"last_used_from_addr":"","created_at":"2025-01-02 nonsense"}]"#;
         let entries = keys(body).unwrap().items;
-        assert_eq!(entries[0].id, 9_007_199_254_740_993);
+        assert_eq!(entries[0].id.0, 9_007_199_254_740_993);
         assert_eq!(entries[0].created_at, None);
         assert_eq!(
             (entries[0].last_used_at, &entries[0].last_used_from),
@@ -242,7 +242,7 @@ mod tests {
                 keys(format!(r#"[{{"id":1,"name":"a"}},{odd},{{"id":3,"name":"c"}}]"#).as_bytes())
                     .unwrap();
             assert_eq!(
-                page.items.iter().map(|key| key.id).collect::<Vec<_>>(),
+                page.items.iter().map(|key| key.id.0).collect::<Vec<_>>(),
                 [1, 3],
                 "{odd}"
             );

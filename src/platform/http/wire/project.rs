@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{DecodeError, DecodedList, ListEntry, ListPage, Pagination, lenient, parse, texts};
-use crate::domain::Project;
+use crate::domain::{OrganizationId, Project, ProjectId};
 
 #[derive(Deserialize)]
 struct ProjectList {
@@ -15,11 +15,11 @@ struct ProjectList {
 #[derive(Deserialize)]
 pub(super) struct ProjectItem {
     #[serde(default, deserialize_with = "texts::identifier")]
-    id: Option<String>,
+    id: Option<ProjectId>,
     #[serde(default, deserialize_with = "texts::shown")]
     name: Option<String>,
     #[serde(default, deserialize_with = "texts::identifier")]
-    org_id: Option<String>,
+    org_id: Option<OrganizationId>,
 }
 
 impl ListEntry for Project {

@@ -17,13 +17,16 @@ const LONGEST: usize = 256;
 const LONGEST_SECRET: usize = 16 * 1024;
 
 /// An identifier. Empty counts as not reported.
-pub fn identifier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    exact(
+pub fn identifier<'de, I: From<String>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<I>, D::Error> {
+    let text = exact(
         deserializer,
         LONGEST_IDENTIFIER,
         |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-',
         "1 to 60 of a-z, 0-9 and -",
-    )
+    )?;
+    Ok(text.map(I::from))
 }
 
 /// A host, optionally with a port. Empty counts as not reported.

@@ -41,7 +41,7 @@ async fn a_list_for_which_its_namespace_has_no_room_is_not_kept_and_the_one_befo
     let asked = |fixture: &Fixture| fixture.fake.count();
     fixture.fake.computes.lock().unwrap().truncate(2);
     let another = |of: &str| Source {
-        of: of.to_owned(),
+        of: of.into(),
         ..fixture.source.clone()
     };
     let ask = |of: &str| {
@@ -138,7 +138,7 @@ async fn a_refused_key_stops_reading_until_the_gate_opens() {
     let mut fixture = Fixture::settled(1).await;
     fixture.fake.fail(unauthorized());
     let new = NewCompute {
-        branch_id: "b".to_owned(),
+        branch_id: "b".into(),
         role: Role::Replica,
         name: None,
         settings: Settings::default(),
@@ -147,7 +147,7 @@ async fn a_refused_key_stops_reading_until_the_gate_opens() {
         fixture
             .source
             .platform
-            .create_compute("p", &new)
+            .create_compute(&"p".into(), &new)
             .await
             .is_err()
     );
@@ -212,8 +212,9 @@ async fn an_entry_that_cannot_be_read_triggers_all_once_and_once_more_when_it_is
         });
     assert_eq!(fixture.after(34.0).await, all);
     let snapshot = fixture.read("ep-000").snapshot.unwrap();
-    assert!(matches!(snapshot.compute("ep-000"), Shown::Entry(_)));
-    assert!(matches!(snapshot.compute("ep-gone"), Shown::Unclear(_)));
+    let (known, gone) = ("ep-000".into(), "ep-gone".into());
+    assert!(matches!(snapshot.compute(&known), Shown::Entry(_)));
+    assert!(matches!(snapshot.compute(&gone), Shown::Unclear(_)));
     assert_eq!(
         (
             snapshot.count(),

@@ -6,6 +6,7 @@ use futures::future::join_all;
 use tokio::time::Instant;
 
 use super::*;
+use crate::domain::{KeyId, OrganizationId};
 use crate::platform::fake::{broken, key};
 
 const POLL: Duration = Duration::from_secs(600);
@@ -14,7 +15,7 @@ const POLL: Duration = Duration::from_secs(600);
 struct OrganizationFixture {
     fake: Arc<Fake>,
     observers: Observers<String, Keys>,
-    source: Source,
+    source: Source<OrganizationId>,
     triggers: UnboundedReceiver<String>,
 }
 
@@ -25,7 +26,7 @@ impl OrganizationFixture {
         let (sender, triggers) = unbounded_channel();
         let source = Source {
             account: "a".to_owned(),
-            of: "o".to_owned(),
+            of: "o".into(),
             platform: fake.rate_limited(),
             poll_interval: POLL,
             room: Arc::default(),
@@ -51,7 +52,7 @@ impl OrganizationFixture {
     fn interest(id: i64) -> KeyInterest {
         Interest {
             filter: KeyFilter {
-                ids: vec![id],
+                ids: vec![KeyId(id)],
                 ..KeyFilter::default()
             },
             ..Interest::default()
@@ -96,7 +97,7 @@ async fn only_those_whose_key_changed_are_triggered() {
         .keys
         .lock()
         .unwrap()
-        .retain(|key| key.id != 3);
+        .retain(|key| key.id != KeyId(3));
     organization.fake.keys.lock().unwrap()[5].last_used_at = Some(noon());
     assert_eq!(organization.after(610.0).await, ["3", "6"]);
 }
@@ -202,7 +203,7 @@ async fn what_is_known_costs_nothing_to_ask() {
     let known = |of| {
         organization
             .observers
-            .known("a", of)
+            .known("a", &OrganizationId::from(of))
             .snapshot
             .map(|list| list.items.len())
     };

@@ -77,9 +77,9 @@ fn what_another_namespace_has_is_told_without_a_name_and_logged_with_it() {
             .observing(|seen| seen.claims.primary = Some(by())),
         given
             .clone()
-            .observing(|seen| seen.claims.bound = [("ep-1".to_owned(), claimed.clone())].into()),
+            .observing(|seen| seen.claims.bound = [("ep-1".into(), claimed.clone())].into()),
         GivenCompute::bound()
-            .observing(|seen| seen.claims.bound = [("ep-1".to_owned(), claimed.clone())].into()),
+            .observing(|seen| seen.claims.bound = [("ep-1".into(), claimed.clone())].into()),
     ] {
         let report = given.decide().report.unwrap();
         let Health::Stalled(Reason::ClaimedByAnother, text) = &report.health else {

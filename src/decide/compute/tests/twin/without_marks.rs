@@ -68,7 +68,7 @@ fn what_is_new_beside_its_own_and_matches_is_reported_and_never_deleted() {
 fn what_shows_that_it_is_somebody_elses_keeps_it_unnamed() {
     for given in [
         beside(|_| {}).claimed("ep-9", false),
-        beside(|_| {}).observing(|seen| seen.not_created = ["ep-9".to_owned()].into()),
+        beside(|_| {}).observing(|seen| seen.not_created = ["ep-9".into()].into()),
         beside(|_| {}).observing(|seen| seen.claims.creating = Some(rival("other", -1))),
         beside(|compute| compute.settings.max = cu(4.)),
         beside(|compute| compute.name = Some("a person's".into())),

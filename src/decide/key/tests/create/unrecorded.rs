@@ -57,7 +57,7 @@ fn an_intent_is_looked_up_by_its_unique_name() {
 fn a_key_that_is_found_by_its_name_is_given_up() {
     let exists = listed(1, &[(3, "ci"), (4, NAME)]);
     let lost = vec![LostKey {
-        id: Some(4),
+        id: Some(KeyId(4)),
         ..lost(NAME)
     }];
     let given_up = KeyRecords {
@@ -67,7 +67,7 @@ fn a_key_that_is_found_by_its_name_is_given_up() {
     let found = record(begun().listing(exists.clone()).step(2));
     assert_eq!(found, (given_up.clone(), None));
     let revoke = |records| KeyStep::Revoke {
-        id: 4,
+        id: KeyId(4),
         name: NAME.to_owned(),
         records,
         in_use: None,
@@ -183,7 +183,7 @@ fn a_refusal_needs_no_list() {
 
 fn other_key() -> Fault {
     Fault::OtherKey {
-        id: 9,
+        id: KeyId(9),
         message: "which is not called what was asked for".to_owned(),
     }
 }
@@ -203,7 +203,7 @@ fn an_answer_with_another_key_is_looked_up_by_the_name_that_was_asked_for() {
         (records.lost, event),
         (
             vec![LostKey {
-                id: Some(4),
+                id: Some(KeyId(4)),
                 ..lost(NAME)
             }],
             None
@@ -212,7 +212,7 @@ fn an_answer_with_another_key_is_looked_up_by_the_name_that_was_asked_for() {
     // A key of another project has the name, and is revoked too.
     let (records, _) = record(other().listing(listed(1, &[(9, NAME)])).step(1));
     let lost_key = LostKey {
-        id: Some(9),
+        id: Some(KeyId(9)),
         ..lost(NAME)
     };
     assert_eq!(records.lost, std::slice::from_ref(&lost_key));
@@ -226,7 +226,7 @@ fn an_answer_with_another_key_is_looked_up_by_the_name_that_was_asked_for() {
     assert_eq!(
         revoked.step(2),
         KeyStep::Revoke {
-            id: 9,
+            id: KeyId(9),
             name: NAME.to_owned(),
             records: self::records(1),
             in_use: None
@@ -237,7 +237,7 @@ fn an_answer_with_another_key_is_looked_up_by_the_name_that_was_asked_for() {
 #[test]
 fn an_answer_with_another_key_is_reported_at_once_where_no_key_has_the_name() {
     let another = LostKey {
-        id: Some(9),
+        id: Some(KeyId(9)),
         because: LostBecause::OtherKey,
         ..lost(NAME)
     };

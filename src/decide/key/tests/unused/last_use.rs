@@ -100,7 +100,11 @@ fn revoked_at(skew: i64, used_until: i64) -> i64 {
         while let Some(KeyStep::Record { records, .. }) = given.decide(second).step {
             given = given.records(records);
         }
-        if let KeyStep::Revoke { id: 5, in_use, .. } = checked(given.clone(), 48 * HOUR)
+        if let KeyStep::Revoke {
+            id: KeyId(5),
+            in_use,
+            ..
+        } = checked(given.clone(), 48 * HOUR)
             .decide(second)
             .step
             .unwrap_or(KeyStep::Probe)
@@ -181,7 +185,7 @@ fn which_keys_were_seen_to_work() {
         follows: true,
     };
     let tried = |id: i64| KeyRecords {
-        tried: Some(id),
+        tried: Some(KeyId(id)),
         ..records(1)
     };
     for (what, given, expected) in [
@@ -210,6 +214,6 @@ fn which_keys_were_seen_to_work() {
     ] {
         let after = rotated(&given);
         assert_eq!(after.previous[0].worked, expected, "{what}");
-        assert_eq!(after.tried, Some(2), "{what}");
+        assert_eq!(after.tried, Some(KeyId(2)), "{what}");
     }
 }

@@ -5,7 +5,7 @@ use crate::domain::UnreadableEntry;
 
 fn read(item: Value) -> Result<Compute, DecodeError> {
     let list = json!({"endpoints": [item]});
-    computes(list.to_string().as_bytes(), "asked").map(|mut page| page.items.remove(0))
+    computes(list.to_string().as_bytes(), &"asked".into()).map(|mut page| page.items.remove(0))
 }
 
 fn cu(value: f64) -> Option<ComputeUnits> {
@@ -104,7 +104,7 @@ fn a_pooled_host_that_is_none_is_not_reported() {
 fn a_compute_without_identity_is_an_entry_that_cannot_be_read() {
     let listed = |item: Value| {
         let list = json!({"endpoints": [item]});
-        let page = computes(list.to_string().as_bytes(), "asked").unwrap();
+        let page = computes(list.to_string().as_bytes(), &"asked".into()).unwrap();
         assert_eq!((page.items.len(), page.entries), (0, 1), "{list}");
         page.unreadable[0].clone()
     };
@@ -112,7 +112,7 @@ fn a_compute_without_identity_is_an_entry_that_cannot_be_read() {
         for bad in [Value::Null, json!(7)] {
             let mut item = json!({"id": "ep-a", "branch_id": "br-a", "type": "read_write"});
             item[field] = bad;
-            let id = (field != "id").then(|| "ep-a".to_owned());
+            let id = (field != "id").then(|| "ep-a".into());
             assert_eq!(
                 listed(item),
                 UnreadableEntry {
@@ -129,9 +129,9 @@ fn a_compute_without_identity_is_an_entry_that_cannot_be_read() {
             field: "of another form".to_owned()
         }
     );
-    assert!(computes(b"{}", "p").is_err());
+    assert!(computes(b"{}", &"p".into()).is_err());
     assert!(
-        computes(br#"{"endpoints":null}"#, "p")
+        computes(br#"{"endpoints":null}"#, &"p".into())
             .unwrap()
             .items
             .is_empty()
@@ -257,7 +257,7 @@ fn suspend_timeouts_both_ways() {
 #[test]
 fn a_create_sends_only_what_is_declared() {
     let mut new = NewCompute {
-        branch_id: "br-a".to_owned(),
+        branch_id: "br-a".into(),
         role: Role::Primary,
         name: None,
         settings: Settings::default(),
@@ -285,7 +285,7 @@ fn a_change_sends_only_what_changes_and_both_limits() {
         serde_json::to_value(ChangeBody::from(&change)).unwrap(),
         json!({"endpoint": {}})
     );
-    change.branch_id = Some("br-b".to_owned());
+    change.branch_id = Some("br-b".into());
     change.settings.max = cu(2.0);
     change
         .settings
@@ -312,7 +312,7 @@ fn an_answer_keeps_the_operations_that_can_be_read() {
         {"id":"o","endpoint_id":"ep-a","action":"brand_new","status":"odd","error":""},{"id":7},null,
         {"id":"p","action":"start_compute","status":"running","failures_count":2},
         {"id":"q","action":"start_compute","status":"running","failures_count":"2"}]}"#;
-    let answer = answer(body, "p").unwrap();
+    let answer = answer(body, &"p".into()).unwrap();
     assert_eq!(answer.compute.map(|c| c.id).as_deref(), Some("ep-a"));
     let failures: Vec<_> = answer
         .operations
@@ -332,14 +332,14 @@ fn an_answer_keeps_the_operations_that_can_be_read() {
 #[test]
 fn an_answer_names_what_it_lacks() {
     assert_eq!(
-        answer(br#"{"endpoint":{"id":"ep-a"}}"#, "p")
+        answer(br#"{"endpoint":{"id":"ep-a"}}"#, &"p".into())
             .unwrap_err()
             .path,
         "endpoint.branch_id"
     );
     assert_eq!(
-        answer(br#"{"endpoint":7}"#, "p").unwrap_err().path,
+        answer(br#"{"endpoint":7}"#, &"p".into()).unwrap_err().path,
         "endpoint"
     );
-    assert_eq!(answer(b"{}", "p").unwrap().compute, None);
+    assert_eq!(answer(b"{}", &"p".into()).unwrap().compute, None);
 }

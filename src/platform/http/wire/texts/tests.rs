@@ -32,7 +32,7 @@ fn only<T>(page: Result<ListPage<T>, DecodeError>) -> Result<T, String> {
 
 fn read_compute(field: &str, value: &Value) -> Result<Compute, String> {
     let list = json!({"endpoints": [compute(field, value)]});
-    only(computes(list.to_string().as_bytes(), "p"))
+    only(computes(list.to_string().as_bytes(), &"p".into()))
 }
 
 fn read_project(field: &str, value: &Value) -> Result<(), String> {
@@ -73,7 +73,7 @@ fn an_identifier_in_another_form_makes_the_answer_unreadable() {
         assert!(read_project("org_id", &json!(id)).is_err(), "{id:?}");
         assert!(read_key("project_id", &json!(id)).is_err(), "{id:?}");
         let changed = json!({"endpoint": compute("id", &json!(id))});
-        let error = answer(changed.to_string().as_bytes(), "p").unwrap_err();
+        let error = answer(changed.to_string().as_bytes(), &"p".into()).unwrap_err();
         assert!(
             error.message.contains("1 to 60 of a-z, 0-9 and -")
                 && !error.message.contains("forged"),
@@ -183,9 +183,9 @@ fn texts(compute: Compute) -> Vec<String> {
     .flatten();
     others
         .chain([
-            compute.id,
-            compute.project_id,
-            compute.branch_id,
+            compute.id.to_string(),
+            compute.project_id.to_string(),
+            compute.branch_id.to_string(),
             state(compute.current_state),
         ])
         .collect()
@@ -193,7 +193,7 @@ fn texts(compute: Compute) -> Vec<String> {
 
 fn nasty() -> impl Strategy<Value = String> {
     let pieces = prop_oneof![
-        Just("ep-a".to_owned()),
+        Just("ep-a".into()),
         Just("\n".to_owned()),
         Just("\u{1b}[2J".to_owned()),
         Just("\u{202e}".to_owned()),
