@@ -9,9 +9,9 @@ mod request;
 mod secrets;
 mod stored;
 
-pub use cluster::{CONFLICT, InMemoryCluster, NOT_FOUND};
+pub use cluster::InMemoryCluster;
 pub use objects::ObjectsByName;
 pub use port::{Carrier, Port, refused};
 pub use print::{Print, hash};
 pub use request::{Request, RequestTarget, Resource, Response, full_name};
-pub use stored::{Stored, kind, kind_named};
+pub use stored::{CONFLICT, NOT_FOUND, Stored, kind, kind_named};

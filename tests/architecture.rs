@@ -7,7 +7,7 @@
     reason = "the lints know #[test] functions, not what they call"
 )]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -187,6 +187,42 @@ fn imports_in_the_controller_run_downwards() {
         }
     }
     assert!(upwards.is_empty(), "{upwards:#?}");
+}
+
+/// The files that a file imports from its own folder and from the folders in it.
+fn imports_beside(path: &Path, text: &str) -> BTreeSet<PathBuf> {
+    let imported = Regex::new(r"(?m)^[^/]*\bsuper::(?:([a-z_:]+)|\{([^}]*)\})").unwrap();
+    let name = Regex::new(r"\b[a-z_:]+\b").unwrap();
+    let file = |name: &str| {
+        let whole = path.with_file_name(name.replace("::", "/"));
+        let mut above = whole.ancestors().map(|part| part.with_extension("rs"));
+        above.find(|file| file.is_file())
+    };
+    imported
+        .captures_iter(text)
+        .flat_map(|found| name.find_iter(found.get(1).or(found.get(2)).unwrap().as_str()))
+        .filter_map(|name| file(name.as_str()))
+        .filter(|file| file != path && file.starts_with(path.parent().unwrap()))
+        .collect()
+}
+
+#[test]
+fn no_files_of_a_folder_import_each_other_in_a_circle() {
+    let mut left: BTreeMap<PathBuf, BTreeSet<PathBuf>> = SOURCES
+        .into_iter()
+        .flat_map(sources)
+        .map(|(path, text)| (path.clone(), imports_beside(&path, &text)))
+        .collect();
+    // A file that imports nothing that is left is in no circle.
+    loop {
+        let names: BTreeSet<PathBuf> = left.keys().cloned().collect();
+        left.retain(|_, imports| !imports.is_disjoint(&names));
+        if left.len() == names.len() {
+            break;
+        }
+    }
+    let circles: Vec<&PathBuf> = left.keys().collect();
+    assert!(left.is_empty(), "{circles:#?}");
 }
 
 /// The compiler ensures that the two libraries do not import each other, provided that their

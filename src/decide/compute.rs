@@ -13,7 +13,7 @@ mod postponed;
 mod record;
 mod restart;
 mod restart_evidence;
-mod schedules;
+pub(super) mod schedules;
 mod sight;
 mod snapshot;
 mod status;
@@ -37,7 +37,7 @@ pub use claims::{
 pub use create::{creating, is_current, may_rest_on_older_list};
 pub use delete::misses_its_project;
 pub use record::is_held;
-pub use schedules::Agenda;
+use schedules::Agenda;
 pub use status::status;
 pub use step::ComputeStep;
 pub use stray::looks_besides;
@@ -113,7 +113,12 @@ type ComputeDecision = Decision<ComputeStep>;
 
 /// Decides on the next step for a Compute.
 pub fn decide(spec: &ComputeSpec, observed: &ComputeObserved, now: Timestamp) -> ComputeDecision {
-    let agenda = schedules::agenda(spec, &observed.memory, observed.meta.generation, now);
+    let agenda = schedules::agenda(
+        spec,
+        observed.memory.agenda.as_ref(),
+        observed.meta.generation,
+        now,
+    );
     let agenda = agenda.as_deref();
     let choice = choose(&schedules::in_force(spec, agenda), observed, agenda, now);
     let times = [observed.stale_from, agenda.and_then(Agenda::wake)];
@@ -203,7 +208,7 @@ const PERSON_CHECK: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Computes the agenda of this generation, unless memory already has it for `now`.
 pub fn foresee(memory: &mut Memory, spec: &ComputeSpec, generation: i64, now: Timestamp) {
-    memory.agenda = schedules::agenda(spec, memory, generation, now);
+    memory.agenda = schedules::agenda(spec, memory.agenda.as_ref(), generation, now);
 }
 
 /// A spec, and the generation of the resource that declares it.
@@ -228,7 +233,7 @@ pub fn remember(
     (memory.missing_since, memory.asked) = (None, None);
     let Shown::Entry(found) = *shown else { return };
     let VersionedSpec { spec, generation } = declared;
-    let agenda = schedules::agenda(spec, memory, generation, now);
+    let agenda = schedules::agenda(spec, memory.agenda.as_ref(), generation, now);
     let spec = schedules::in_force(spec, agenda.as_deref());
     let differences = super::drift::differences(&spec, found);
     if differences.is_empty() {

@@ -8,6 +8,7 @@ mod intent;
 mod keep;
 mod lost;
 mod manual_revocation;
+mod naming;
 mod outcome;
 mod pace;
 mod rotation;
@@ -27,7 +28,7 @@ use jiff::Timestamp;
 
 pub use self::delete::may_miss_its_project;
 pub use self::in_use::KeyAccount;
-pub use self::intent::attempts;
+pub use self::naming::attempts;
 pub use self::pace::list_interval;
 pub use self::rotation::due_regularly;
 use self::secret::trusted;

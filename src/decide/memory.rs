@@ -1,12 +1,16 @@
 //! The memory of one process about a resource. If it is lost, an action may be retried once more.
 
+mod failures;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::compute::Agenda;
+use self::failures::REFUSED_MOST;
+pub use self::failures::{ActionProblem, FailedAction, of_fault};
+use super::compute::schedules::Agenda;
 use super::identity::RestartAnswer;
 use super::operations::Operations;
 use super::{Health, Reason, doubled, later};
@@ -33,31 +37,6 @@ pub enum Action {
     /// Adding a Compute to a set, or removing it from one.
     Adopt,
     CopyRecord,
-}
-
-/// Why an action failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ActionProblem {
-    /// The platform's answer, or the missing answer.
-    Platform(Fault),
-    /// Why the API server rejected a Secret.
-    Secret(String),
-    /// Why the API server rejected another object.
-    Object(String),
-    /// The platform does not accept the key that it created.
-    NewKey(String),
-    /// The call could not be recorded, and was not sent.
-    NotRecorded(String),
-}
-
-/// The last attempt of an action, if it failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FailedAction {
-    pub problem: ActionProblem,
-    pub at: Timestamp,
-    /// Failed attempts in a row.
-    pub count: u32,
-    pub generation: i64,
 }
 
 /// The last change of one field that was sent, and its effect.
@@ -119,12 +98,11 @@ pub struct Backoff {
     pub until: Timestamp,
 }
 
-const REFUSED_FIRST: Duration = Duration::from_secs(30);
-const REFUSED_MOST: Duration = Duration::from_secs(3600);
-const FAILED_FIRST: Duration = Duration::from_secs(1);
-const FAILED_MOST: Duration = Duration::from_secs(60);
 /// If a difference reappears after this time, it counts as new, not as persistent.
 const SETTLED: Duration = Duration::from_secs(600);
+/// After this time a compute is deleted again if it is still listed although the platform confirmed
+/// the delete.
+const DELETE_AGAIN: Duration = Duration::from_secs(60);
 const UNAPPLIED_FIRST: Duration = Duration::from_secs(300);
 /// No object has this generation.
 pub const NO_GENERATION: i64 = -1;
@@ -271,6 +249,13 @@ impl Memory {
     pub fn settles_at(&self, recorded: Timestamp, settle: Duration) -> Timestamp {
         let unresolved = self.unresolved.filter(|(known, _)| *known == recorded);
         later(unresolved.map_or(recorded, |(_, since)| since), settle)
+    }
+
+    /// When to delete a compute again if a list still shows it; `None` before the platform has
+    /// confirmed its delete.
+    pub fn deletes_again(&self, id: &ComputeId) -> Option<Timestamp> {
+        let (deleted, at) = self.deleted.as_ref()?;
+        (deleted == id).then(|| later(*at, DELETE_AGAIN))
     }
 
     /// Drops an operation once the status shows it: the later of two overlapping leaders prevails.
@@ -423,71 +408,6 @@ impl Sent {
     fn stood(&self) -> bool {
         self.in_force
             .is_some_and(|in_force| in_force >= later(self.at, SETTLED))
-    }
-}
-
-impl FailedAction {
-    fn pause(&self) -> Duration {
-        let tries = self.count.saturating_sub(1);
-        match &self.problem {
-            // A platform that renames keys does so each time, and each attempt leaves one more key.
-            ActionProblem::Platform(fault)
-                if fault.is_refusal() || matches!(fault, Fault::OtherKey { .. }) =>
-            {
-                doubled(REFUSED_FIRST, tries, REFUSED_MOST)
-            }
-            // The platform's `Retry-After` is used as it is, without doubling.
-            ActionProblem::Platform(fault) => fault.retry_after().map_or_else(
-                || doubled(FAILED_FIRST, tries, FAILED_MOST),
-                |wait| wait.max(FAILED_FIRST),
-            ),
-            ActionProblem::Secret(_) | ActionProblem::Object(_) | ActionProblem::NotRecorded(_) => {
-                doubled(FAILED_FIRST, tries, FAILED_MOST)
-            }
-            // Each attempt costs a key.
-            ActionProblem::NewKey(_) => doubled(REFUSED_FIRST, tries, REFUSED_MOST),
-        }
-    }
-
-    /// The resulting health of the resource.
-    pub fn health(&self) -> Health {
-        match &self.problem {
-            ActionProblem::Platform(fault) => of_fault(fault),
-            ActionProblem::Secret(message) => {
-                Health::Stalled(Reason::SecretNotWritten, message.clone())
-            }
-            ActionProblem::Object(message) => Health::Stalled(Reason::Refused, message.clone()),
-            ActionProblem::NewKey(message) => {
-                Health::Stalled(Reason::NewKeyRefused, message.clone())
-            }
-            ActionProblem::NotRecorded(message) => {
-                Health::Unknown(Reason::CallNotRecorded, message.clone())
-            }
-        }
-    }
-}
-
-pub fn of_fault(fault: &Fault) -> Health {
-    let message = sentence(&fault.to_string());
-    match fault {
-        Fault::Unauthorized { .. } | Fault::KeyInDoubt { .. } => {
-            Health::Unknown(Reason::Unauthorized, message)
-        }
-        Fault::Forbidden { .. } => Health::Stalled(Reason::Forbidden, message),
-        Fault::NotFound { .. }
-        | Fault::Unsupported { .. }
-        | Fault::Conflict { .. }
-        | Fault::Rejected { .. }
-        | Fault::OtherKey { .. } => Health::Stalled(Reason::Refused, message),
-        Fault::TooLarge { .. } => Health::Stalled(Reason::AnswerTooLarge, message),
-        Fault::Busy { .. } | Fault::Throttled { .. } => {
-            Health::Progressing(Reason::PlatformBusy, message)
-        }
-        Fault::Gateway { .. }
-        | Fault::Server { .. }
-        | Fault::Transport { .. }
-        | Fault::Unknown { .. }
-        | Fault::Undecodable { .. } => Health::Unknown(Reason::PlatformUnreachable, message),
     }
 }
 

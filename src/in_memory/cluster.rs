@@ -11,15 +11,10 @@ use serde_json::{Value, json};
 use super::objects::ObjectsByName;
 use super::print::{Print, hash};
 use super::request::{Request, Resource, Response};
-use super::stored::{Stored, kind};
+use super::stored::{CONFLICT, INVALID, NOT_FOUND, Stored, kind};
 use crate::cluster::merge;
 use crate::controller::index::Key;
 use crate::controller::object::Managed;
-
-/// The status codes of rejected requests.
-pub const NOT_FOUND: u16 = 404;
-pub const CONFLICT: u16 = 409;
-pub(super) const INVALID: u16 = 422;
 
 #[derive(Clone, Debug, Default, Hash)]
 pub struct InMemoryCluster {

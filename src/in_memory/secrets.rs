@@ -6,9 +6,10 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
 use serde_json::{Map, Value};
 
-use super::cluster::{CONFLICT, INVALID, InMemoryCluster, NOT_FOUND};
+use super::cluster::InMemoryCluster;
 use super::print::Print;
 use super::request::Response;
+use super::stored::{CONFLICT, INVALID, NOT_FOUND};
 use crate::cluster::merge;
 use crate::decide::names::FIELD_MANAGER;
 

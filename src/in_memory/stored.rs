@@ -11,13 +11,17 @@ use kube::Resource as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::cluster::{CONFLICT, INVALID};
 use super::print::{Print, hash};
 use crate::cluster::merge;
 use crate::controller::environment::{Kind, KindVisitor, Kinds, keys};
 use crate::controller::index::Key;
 use crate::controller::object::Managed;
 use crate::controller::registry::AllKinds;
+
+/// The status codes of rejected requests.
+pub const NOT_FOUND: u16 = 404;
+pub const CONFLICT: u16 = 409;
+pub(super) const INVALID: u16 = 422;
 
 type Typed = Arc<dyn Any + Send + Sync>;
 

@@ -1,14 +1,12 @@
 //! A Compute that is being deleted: its compute is deleted first. It counts as deleted once the
 //! platform has confirmed the delete and a successful snapshot lacks the compute.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 
-use super::create::{await_turn, bind, create_outcome};
+use super::create::{self, await_turn, bind, create_outcome};
 use super::evidence::CreateResult;
 use super::record::elsewhere;
-use super::snapshot::unclear;
+use super::snapshot::{OR_KEEP, cannot_be_seen, unclear};
 use super::stray::{advice_on_deletion, hidden, strays};
 use super::{
     ComputeCase, ComputeDecision, ComputeObserved, ComputeSnapshot, ComputeStep, SnapshotState,
@@ -17,11 +15,8 @@ use super::{
 use crate::decide::identity::{Binding, ComputeIdentity, CreateIntent, Origin};
 use crate::decide::released::gone_with_its_project;
 use crate::decide::{AccountView, Action, Decision, Health, Reason, Report, later, paused};
-use crate::domain::{Compute, ComputeId, Fault, Shown, UnreadableEntry};
+use crate::domain::{Compute, Fault, Shown, UnreadableEntry};
 
-/// After this time a compute is deleted again if it is still listed although the platform confirmed
-/// the delete.
-const DELETE_AGAIN: Duration = Duration::from_secs(60);
 const NOT_CHECKED: &str =
     "There is no compute. Whether an unanswered create has created one late cannot be checked.";
 
@@ -129,9 +124,6 @@ fn release(case: &ComputeCase) -> ComputeDecision {
     Decision::act(ComputeStep::ReleaseWithProject { event }, report)
 }
 
-/// The alternative that messages offer.
-const OR_KEEP: &str = "set spec.deletion to Orphan to keep the compute on the platform";
-
 fn protected(case: &ComputeCase) -> Report {
     let meta = &case.observed.meta;
     let which = case.identity.binding.as_ref().map_or_else(
@@ -170,7 +162,7 @@ fn unresolved(
             await_turn(case, Reason::ConfirmingCreate, other, &intent.branch)
         }
         CreateResult::NotKnownYet(until) => confirming(until),
-        CreateResult::Unclear(entry) => cannot_be_seen(super::create::unresolved(case, entry)),
+        CreateResult::Unclear(entry) => cannot_be_seen(create::unresolved(case, entry)),
         CreateResult::Ambiguous(found) => {
             let settled = case
                 .observed
@@ -219,7 +211,7 @@ fn remove(case: &ComputeCase, binding: &Binding, snapshot: &ComputeSnapshot) -> 
         Reason::Deleting,
         format!("Compute {} is being deleted.", binding.id),
     );
-    let again = delete_again(case, &binding.id);
+    let again = case.observed.memory.deletes_again(&binding.id);
     let listed_from = later(binding.at, case.observed.limits.settle);
     match (snapshot.find(&binding.id), again) {
         (Shown::Entry(_), Some(again)) if case.now < again => Decision::wait(deleting, again),
@@ -250,25 +242,6 @@ fn remove(case: &ComputeCase, binding: &Binding, snapshot: &ComputeSnapshot) -> 
             &format!("Compute {} is deleted.", binding.id),
         ),
     }
-}
-
-/// When to delete a compute again if a list still shows it; `None` before the platform has
-/// confirmed its delete.
-pub(super) fn delete_again(case: &ComputeCase, id: &ComputeId) -> Option<Timestamp> {
-    let deleted = case
-        .observed
-        .memory
-        .deleted
-        .as_ref()
-        .filter(|(deleted, _)| deleted == id);
-    deleted.map(|(_, at)| later(*at, DELETE_AGAIN))
-}
-
-/// Waits for a list that can be read, and offers the alternative.
-pub(super) fn cannot_be_seen(report: Report) -> ComputeDecision {
-    Decision::rest(Report::of(
-        report.health.saying_also(&format!("Or {OR_KEEP}.")),
-    ))
 }
 
 fn finish(case: &ComputeCase, snapshot: &ComputeSnapshot, why: &str) -> ComputeDecision {
@@ -308,7 +281,7 @@ fn leave(
         (Some(ours), ..) => bind(case, snapshot, ours, Origin::Created),
         (None, Some(until), _) => confirming(until),
         (None, None, _) if let Some(entry) = hidden(case, snapshot, |_| true) => {
-            cannot_be_seen(super::create::unresolved(case, entry))
+            cannot_be_seen(create::unresolved(case, entry))
         }
         (None, None, left) if left.is_empty() => remove_finalizer(why),
         (None, None, left) => Decision::act(

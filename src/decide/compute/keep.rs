@@ -8,13 +8,14 @@ use jiff::Timestamp;
 use super::conflict::{claimed, wrong_role};
 use super::connection::{connection, incomplete, meanwhile};
 use super::create::adopt_or_create;
+use super::sight::missing_since;
 use super::snapshot::unclear;
 use super::status::to_the_second;
 use super::unfollowed::{reported, unfollowed};
 use super::update::update;
 use super::{
     ComputeCase, ComputeDecision, ComputeSnapshot, ComputeStep, is_settled, maintenance,
-    operations, restart, stray,
+    operations, restart, twin,
 };
 use crate::api::{Management, OnMissing};
 use crate::decide::drift::{self, Difference};
@@ -44,7 +45,7 @@ pub(super) fn decide(
     if compute.role != case.role() {
         return Decision::rest(wrong_role(case, compute));
     }
-    stray::report_strays(
+    twin::report_strays(
         case,
         compute,
         snapshot,
@@ -150,25 +151,6 @@ pub(super) fn missing(
             binding.id
         ),
     ))
-}
-
-/// A compute that was missing before the binding was a different one.
-fn missing_since(case: &ComputeCase, binding: &Binding) -> Timestamp {
-    case.observed
-        .memory
-        .missing_since
-        .unwrap_or(case.now)
-        .max(binding.at)
-}
-
-/// True if the platform has answered, since its list lacks the compute, that it does not exist.
-pub(super) fn is_gone(case: &ComputeCase, binding: &Binding) -> bool {
-    let asked = case
-        .observed
-        .memory
-        .asked
-        .filter(|asked| asked.at >= missing_since(case, binding));
-    asked.is_some_and(|asked| !asked.exists)
 }
 
 fn not_recreated(case: &ComputeCase, binding: &Binding) -> Report {

@@ -10,7 +10,7 @@ use super::unfollowed::{Unfollowed, length, unfollowed};
 use crate::api::{ComputeSpec, Schedule, ScheduleStatus, ScheduledDisruption};
 use crate::decide::cron::Cron;
 use crate::decide::drift;
-use crate::decide::{Memory, later};
+use crate::decide::later;
 use crate::domain::{Compute, ComputeUnits};
 
 /// How many starts and ends are examined to find one that changes a setting.
@@ -89,21 +89,20 @@ impl Agenda {
     }
 }
 
-/// The current agenda, from memory if it is still valid. `None` if the spec has no schedules.
+/// The current agenda, from the last pass if it is still valid. `None` if the spec has no schedules.
 pub(super) fn agenda(
     spec: &ComputeSpec,
-    memory: &Memory,
+    remembered: Option<&Arc<Agenda>>,
     generation: i64,
     now: Timestamp,
 ) -> Option<Arc<Agenda>> {
     if spec.schedules.is_empty() {
         return None;
     }
-    let remembered = memory
-        .agenda
-        .as_ref()
-        .filter(|agenda| agenda.holds(generation, now));
-    Some(remembered.map_or_else(|| Arc::new(Agenda::of(spec, generation, now)), Arc::clone))
+    match remembered {
+        Some(agenda) if agenda.holds(generation, now) => Some(Arc::clone(agenda)),
+        _ => Some(Arc::new(Agenda::of(spec, generation, now))),
+    }
 }
 
 /// An entry with its last and next start and end, relative to some time.

@@ -1,6 +1,9 @@
 //! The platform's latest view of the bound compute.
 
-use super::{ComputeCase, ComputeSnapshot, SnapshotState, keep, record};
+use jiff::Timestamp;
+
+use super::{ComputeCase, ComputeSnapshot, SnapshotState, record};
+use crate::decide::identity::Binding;
 use crate::domain::{Compute, Shown};
 
 /// The bound compute in the latest list. Only `Found` and `Gone` are evidence about the present.
@@ -32,7 +35,26 @@ pub(super) fn sight<'a>(case: &ComputeCase<'a>) -> Sight<'a> {
     }
     match snapshot.find(&binding.id) {
         Shown::Entry(compute) => Sight::Found(compute),
-        Shown::Absent if keep::is_gone(case, binding) => Sight::Gone,
+        Shown::Absent if is_gone(case, binding) => Sight::Gone,
         Shown::Absent | Shown::Unclear(_) => Sight::Unseen,
     }
+}
+
+/// A compute that was missing before the binding was a different one.
+pub(super) fn missing_since(case: &ComputeCase, binding: &Binding) -> Timestamp {
+    case.observed
+        .memory
+        .missing_since
+        .unwrap_or(case.now)
+        .max(binding.at)
+}
+
+/// True if the platform has answered, since its list lacks the compute, that it does not exist.
+fn is_gone(case: &ComputeCase, binding: &Binding) -> bool {
+    let asked = case
+        .observed
+        .memory
+        .asked
+        .filter(|asked| asked.at >= missing_since(case, binding));
+    asked.is_some_and(|asked| !asked.exists)
 }

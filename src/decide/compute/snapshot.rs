@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
-use super::ComputeCase;
 use super::evidence::on_branch;
+use super::{ComputeCase, ComputeDecision};
 use crate::decide::identity::CreateIntent;
-use crate::decide::{Reason, Report};
+use crate::decide::{Decision, Reason, Report};
 use crate::domain::{
     BranchId, Compute, ComputeId, Listed, Role, Shown, Unreadable, UnreadableEntry,
 };
@@ -67,4 +67,14 @@ pub(super) fn unclear(case: &ComputeCase, entry: &UnreadableEntry, question: &st
             case.spec.project_id
         ),
     )
+}
+
+/// The alternative that messages about a deletion offer.
+pub(super) const OR_KEEP: &str = "set spec.deletion to Orphan to keep the compute on the platform";
+
+/// Lets a deletion wait for a list that can be read, and offers the alternative.
+pub(super) fn cannot_be_seen(report: Report) -> ComputeDecision {
+    Decision::rest(Report::of(
+        report.health.saying_also(&format!("Or {OR_KEEP}.")),
+    ))
 }

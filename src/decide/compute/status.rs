@@ -22,7 +22,12 @@ pub fn status(
     old: &ComputeStatus,
     now: Timestamp,
 ) -> ComputeStatus {
-    let agenda = schedules::agenda(spec, &observed.memory, observed.meta.generation, now);
+    let agenda = schedules::agenda(
+        spec,
+        observed.memory.agenda.as_ref(),
+        observed.meta.generation,
+        now,
+    );
     let agenda = agenda.as_deref();
     let mut status = match &observed.identity {
         Ok(identity) => seen(

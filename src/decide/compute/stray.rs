@@ -7,12 +7,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::evidence::{CreateResult, evidence, is_void, matching};
-use super::{ComputeCase, ComputeDecision, ComputeSnapshot, ComputeStep, twin};
+use super::{ComputeCase, ComputeSnapshot};
 use crate::api::Management;
 use crate::decide::identity::{ComputeIdentity, CreateIntent, Evidence};
 use crate::decide::names::NOT_CREATED;
 use crate::decide::seal::ObjectKey;
-use crate::decide::{Decision, WATCHED, Wake, later};
+use crate::decide::{WATCHED, later};
 use crate::domain::{Compute, ComputeId, UnreadableEntry};
 
 /// The unanswered creates once dbplane no longer waits for this one.
@@ -214,65 +214,8 @@ pub(super) fn hidden<'a>(
         .find_map(|record| snapshot.hiding(case, record))
 }
 
-fn is_watched(case: &ComputeCase, record: &CreateIntent) -> bool {
+pub(super) fn is_watched(case: &ComputeCase, record: &CreateIntent) -> bool {
     case.now < later(record.at, WATCHED)
-}
-
-/// Adds other computes that may be the resource's own to its decision: a step for them, or a
-/// report. While there is something to report, no record is dropped.
-pub(super) fn report_strays(
-    case: &ComputeCase,
-    own: &Compute,
-    snapshot: &ComputeSnapshot,
-    choice: ComputeDecision,
-) -> ComputeDecision {
-    let ComputeIdentity {
-        unanswered: records,
-        made,
-        twins,
-        ..
-    } = case.identity;
-    if records.is_empty() && made.is_empty() {
-        return choice;
-    }
-    let mut strays = strays(case, snapshot);
-    if case.observed.claims.creating.is_some() {
-        // The other resource's create may have made them.
-        (strays.likely, strays.doubtful) = (Vec::new(), Vec::new());
-        strays
-            .besides
-            .retain(|compute| twins.contains_key(&compute.id));
-    }
-    let Some(report) = choice.report.clone() else {
-        return choice;
-    };
-    // Recorded first: the search may be over when later lists arrive.
-    if let Some(step) = twin::recorded(case, snapshot, &strays) {
-        return Decision::act(step, report);
-    }
-    if choice.step.is_some() {
-        return choice;
-    }
-    if !strays.ids().is_empty() {
-        return twin::delete_or_report(case, own, snapshot, &strays, report).no_later(choice.wake);
-    }
-    if records.is_empty() || hidden(case, snapshot, |_| true).is_some() {
-        return choice;
-    }
-    let watched: Vec<CreateIntent> = records
-        .iter()
-        .filter(|record| is_watched(case, record))
-        .cloned()
-        .collect();
-    match watched.iter().map(|record| later(record.at, WATCHED)).min() {
-        Some(until) if watched.len() == records.len() => choice.no_later(Wake::At(until)),
-        _ => Decision::act(
-            ComputeStep::RecordUnanswered {
-                unanswered: watched,
-            },
-            report,
-        ),
-    }
 }
 
 /// The message about computes that may be the resource's.

@@ -315,8 +315,12 @@ impl GivenCompute {
 
     /// The spec with the settings of its schedules.
     pub fn in_force(&self) -> ComputeSpec {
-        let agenda =
-            super::schedules::agenda(&self.spec, &self.observed.memory, GENERATION, self.now);
+        let agenda = super::schedules::agenda(
+            &self.spec,
+            self.observed.memory.agenda.as_ref(),
+            GENERATION,
+            self.now,
+        );
         super::schedules::in_force(&self.spec, agenda.as_deref()).into_owned()
     }
 

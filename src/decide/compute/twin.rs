@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::delete::delete_again;
-use super::stray::{self, Strays, none_of};
+use super::stray::{self, Strays, hidden, is_watched, none_of, strays};
 use super::{
     ComputeCase, ComputeDecision, ComputeSnapshot, ComputeStep, await_person, is_orphaned,
     is_settled,
 };
 use crate::api::Management;
-use crate::decide::identity::{Binding, ComputeIdentity, Evidence, Origin};
+use crate::decide::identity::{Binding, ComputeIdentity, CreateIntent, Evidence, Origin};
 use crate::decide::memory::Memory;
 use crate::decide::{
     AccountView, Action, Brake, Decision, Health, Meta, Reason, Report, Sync, WATCHED, Wake, later,
@@ -73,6 +72,63 @@ pub(super) fn recorded(
     (twins != case.identity.twins).then_some(ComputeStep::RecordTwins { twins })
 }
 
+/// Adds other computes that may be the resource's own to its decision: a step for them, or a
+/// report. While there is something to report, no record is dropped.
+pub(super) fn report_strays(
+    case: &ComputeCase,
+    own: &Compute,
+    snapshot: &ComputeSnapshot,
+    choice: ComputeDecision,
+) -> ComputeDecision {
+    let ComputeIdentity {
+        unanswered: records,
+        made,
+        twins,
+        ..
+    } = case.identity;
+    if records.is_empty() && made.is_empty() {
+        return choice;
+    }
+    let mut strays = strays(case, snapshot);
+    if case.observed.claims.creating.is_some() {
+        // The other resource's create may have made them.
+        (strays.likely, strays.doubtful) = (Vec::new(), Vec::new());
+        strays
+            .besides
+            .retain(|compute| twins.contains_key(&compute.id));
+    }
+    let Some(report) = choice.report.clone() else {
+        return choice;
+    };
+    // Recorded first: the search may be over when later lists arrive.
+    if let Some(step) = recorded(case, snapshot, &strays) {
+        return Decision::act(step, report);
+    }
+    if choice.step.is_some() {
+        return choice;
+    }
+    if !strays.ids().is_empty() {
+        return delete_or_report(case, own, snapshot, &strays, report).no_later(choice.wake);
+    }
+    if records.is_empty() || hidden(case, snapshot, |_| true).is_some() {
+        return choice;
+    }
+    let watched: Vec<CreateIntent> = records
+        .iter()
+        .filter(|record| is_watched(case, record))
+        .cloned()
+        .collect();
+    match watched.iter().map(|record| later(record.at, WATCHED)).min() {
+        Some(until) if watched.len() == records.len() => choice.no_later(Wake::At(until)),
+        _ => Decision::act(
+            ComputeStep::RecordUnanswered {
+                unanswered: watched,
+            },
+            report,
+        ),
+    }
+}
+
 /// A twin, and the reason to keep it while the resource exists; `None` if it may be deleted.
 struct KnownTwin<'a> {
     compute: &'a Compute,
@@ -106,7 +162,7 @@ pub(super) fn delete_or_report(
         }
         _ => return await_person(case, beside(report, said)),
     };
-    if let Some(again) = delete_again(case, &twin.id)
+    if let Some(again) = case.observed.memory.deletes_again(&twin.id)
         && case.now < again
     {
         return Decision::wait(beside(report, said), again);

@@ -3,10 +3,9 @@
 
 use super::conflict::wrong_role;
 use super::create::{adopt_or_create, bind, unresolved};
-use super::delete::cannot_be_seen;
 use super::keep::{missing, unproven};
 use super::record::has_something;
-use super::snapshot::unclear;
+use super::snapshot::{cannot_be_seen, unclear};
 use super::{ComputeCase, ComputeDecision, ComputeSnapshot, ComputeStep, remove_finalizer};
 use crate::api::Management;
 use crate::decide::identity::{Binding, ComputeIdentity, Origin};

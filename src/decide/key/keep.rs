@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::conflict::{claimed, foreign};
-use super::intent::{Retiring, intent, request};
+use super::intent::{Retiring, intent};
 use super::lost::before_another;
 use super::outcome::{KeyCreation, create_outcome, give_up, not_resolved};
 use super::{KeyCase, KeyDecision, KeyListing, KeySecretView, KeyStep, Probe, SecretContents};
@@ -62,7 +62,7 @@ fn first_key(case: &KeyCase) -> KeyDecision {
         {
             record(KeyRecords {
                 current: Some(key.clone()),
-                rotated_for: request(case),
+                rotated_for: rotation::request(case),
                 restored: BTreeSet::from([key.name.clone()]),
                 ..KeyRecords::default()
             })

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::intent::readable;
+use super::naming::readable;
 use super::{KeyCase, KeyListing, KeyStep};
 use crate::decide::identity::{KeyIntent, KeyRecords, LostBecause, LostKey};
 use crate::decide::{Action, Reason, Report, later, names};

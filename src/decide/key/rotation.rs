@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::intent::request;
 use super::{KeyCase, KeyListing};
 use crate::api::{RevokePrevious, Rotation};
 use crate::decide::identity::{KeyIdentity, LastUse, LostBecause, RetiredKey};
-use crate::decide::{Reason, later};
+use crate::decide::{Reason, later, names};
 use crate::domain::KeyEntry;
 
 /// How long a key stays valid after a requested replacement, if the spec declares no overlap.
@@ -17,8 +16,25 @@ const OVERLAP: Duration = Duration::from_secs(3600);
 const MOST: usize = 3;
 /// The maximum number of replaced keys that wait for a user to revoke them.
 const MOST_LEFT: usize = 10;
+/// A request up to this length is recorded as it is, a longer one as its digest.
+const LONGEST_REQUEST: usize = 64;
 /// How long a list counts as evidence that a key is not in use.
 const FRESH: Duration = Duration::from_secs(30);
+
+/// The recorded form of a user's request for another key.
+pub(super) fn request(case: &KeyCase) -> Option<String> {
+    let text = case
+        .observed
+        .rotate
+        .as_deref()
+        .map(str::trim)
+        .filter(|text| !text.is_empty())?;
+    Some(if text.len() <= LONGEST_REQUEST {
+        text.to_owned()
+    } else {
+        names::digest(text)
+    })
+}
 
 /// Returns true if a user requests another key. The next created key serves every request made by
 /// then.
