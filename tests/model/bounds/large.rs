@@ -137,8 +137,8 @@ fn leaders_without_api_server() -> Vec<Bound> {
 
 fn braked_deletions() -> Vec<Bound> {
     vec![
-        braked(two_computes()),
-        bound!(braked(two_computes()); crashes: 1, ticks: 0),
+        bound!(braked(two_computes()); ticks: 0),
+        bound!(braked(two_computes()); crashes: 1, established: true),
     ]
 }
 
