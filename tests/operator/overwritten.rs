@@ -146,15 +146,23 @@ fn start_others(fixture: &Fixture) -> [Other; 3] {
     ]
 }
 
-async fn is_reported(fixture: &Fixture, object: &str, cause: &str) {
+/// The number of changes by the other controller when the operator reports it.
+async fn changes_until_reported(
+    fixture: &Fixture,
+    other: &Other,
+    object: &str,
+    cause: &str,
+) -> usize {
     let seen = fixture
         .until_condition(object, "Overwritten", "True", "Overwritten")
         .await;
     let message = condition(&seen, "Overwritten").unwrap()["message"]
         .as_str()
         .unwrap();
+    let changes = other.changes();
     assert!(message.starts_with(cause), "{message}");
     assert_eq!(fixture.event(object, "Overwritten").await, message);
+    changes
 }
 
 #[tokio::test]
@@ -163,26 +171,32 @@ async fn writes_that_another_controller_reverts_are_slowed_down_and_reported() {
     declare(&fixture).await;
     let others = start_others(&fixture);
 
-    for (object, cause) in [
+    let [annotated, connected, reported] = &others;
+    let changes = tokio::join!(
         // A removal leaves no field manager that could be named.
-        (
+        changes_until_reported(
+            &fixture,
+            annotated,
             "compute/annotated",
             "Something else changes the annotation dbplane.dev/record",
         ),
-        (
+        changes_until_reported(
+            &fixture,
+            connected,
             "compute/connected",
             "busybody (a field manager) changes Secret connected-db",
         ),
-        (
+        changes_until_reported(
+            &fixture,
+            reported,
             "compute/reported",
             "busybody (a field manager) changes the status",
         ),
-    ] {
-        is_reported(&fixture, object, cause).await;
-    }
-    let changes = others.each_ref().map(Other::changes);
+    );
     assert!(
-        changes.iter().all(|count| (AT_ONCE..=MOST).contains(count)),
+        <[usize; 3]>::from(changes)
+            .iter()
+            .all(|count| (AT_ONCE..=MOST).contains(count)),
         "{changes:?}"
     );
 
