@@ -64,10 +64,11 @@ pub struct ImportArgs {
     /// compute
     #[arg(long)]
     all_fields: bool,
-    /// What dbplane may do to the computes. With Observe it changes nothing and reports differences
+    /// The changes that dbplane may make to the computes. With Observe it makes none, and reports
+    /// differences
     #[arg(long, value_enum, ignore_case = true, default_value_t = ImportedManagement::Observe)]
     management: ImportedManagement,
-    /// What happens to a compute when its resource is deleted. Orphan keeps it: these computes are
+    /// How to handle a compute when its resource is deleted. Orphan keeps it: these computes are
     /// older than their manifests, and deleting a resource during a trial must not delete a
     /// database
     #[arg(long, value_enum, ignore_case = true, default_value_t = ImportedDeletion::Orphan)]

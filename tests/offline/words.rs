@@ -19,7 +19,7 @@ const PHRASES: &str = r"\b(anew|lets? (it |them )?go|under way|has to say|is wel
 /// How many matches there may be at most.
 const OPENINGS_OF_PAGES: usize = 6;
 const PHRASES_OF_PAGES: usize = 2;
-const OPENINGS_OF_COMMENTS: usize = 5;
+const OPENINGS_OF_COMMENTS: usize = 3;
 const PHRASES_OF_COMMENTS: usize = 0;
 
 /// The files of a folder with this extension, with paths from the root of the repository.

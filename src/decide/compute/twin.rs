@@ -1,6 +1,6 @@
-//! Twins: computes that a create made in addition to the bound one, because a proxy repeated the
-//! request. The status names them. dbplane deletes a twin with the resource's own mark once nothing
-//! speaks against it.
+//! The strays of a bound resource, which its status names. Twins are those that a create made in
+//! addition to the bound compute, because a proxy repeated the request. dbplane deletes a twin with
+//! the resource's own mark once nothing speaks against it.
 
 use std::time::Duration;
 
