@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::conflict::contradiction;
 use super::create::{await_turn, bind, create_outcome};
 use super::evidence::CreateResult;
 use super::record::elsewhere;
@@ -215,6 +216,9 @@ fn remove(case: &ComputeCase, binding: &Binding, snapshot: &ComputeSnapshot) -> 
             report,
         );
     }
+    if let Some(mistake) = contradiction(case, binding) {
+        return cannot_be_seen(Report::of(mistake));
+    }
     let deleting = Report::progressing(
         Reason::Deleting,
         format!("Compute {} is being deleted.", binding.id),
@@ -264,7 +268,7 @@ pub(super) fn delete_again(case: &ComputeCase, id: &ComputeId) -> Option<Timesta
     deleted.map(|(_, at)| later(*at, DELETE_AGAIN))
 }
 
-/// Waits for a list that can be read, and offers the alternative.
+/// Waits, and offers the alternative.
 pub(super) fn cannot_be_seen(report: Report) -> ComputeDecision {
     Decision::rest(Report::of(
         report.health.saying_also(&format!("Or {OR_KEEP}.")),

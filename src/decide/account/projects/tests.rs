@@ -9,6 +9,7 @@ const SETTLE: u64 = 60;
 fn of(secret: &str, projects: &[&str]) -> SeenProjects {
     let (uid, version) = secret.split_once('/').unwrap();
     SeenProjects {
+        base_url: "https://platform.example/api/v2".to_owned(),
         organization_id: Some("org-1".into()),
         secret_uid: uid.to_owned(),
         secret_version: version.to_owned(),
