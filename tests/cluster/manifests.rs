@@ -106,11 +106,17 @@ type Answer = Result<Value, Vec<String>>;
 async fn replace(client: &Client, old: &Value, mut new: Value) -> Result<Answer, String> {
     let collection = collection(old);
     let path = collection.split('?').next().unwrap();
-    let created = send(client, Method::POST, path, old)
-        .await
-        .map_err(|complaints| complaints.join("\n"))?;
-    new["metadata"]["resourceVersion"] = created["metadata"]["resourceVersion"].clone();
+    let told = |complaints: Vec<String>| complaints.join("\n");
+    let mut stored = send(client, Method::POST, path, old).await.map_err(told)?;
     let name = old["metadata"]["name"].as_str().unwrap();
+    if old["status"].is_object() {
+        stored["status"] = old["status"].clone();
+        let path = format!("{path}/{name}/status");
+        stored = send(client, Method::PUT, &path, &stored)
+            .await
+            .map_err(told)?;
+    }
+    new["metadata"]["resourceVersion"] = stored["metadata"]["resourceVersion"].clone();
     let query = "?dryRun=All&fieldValidation=Strict";
     Ok(send(client, Method::PUT, &format!("{path}/{name}{query}"), &new).await)
 }
