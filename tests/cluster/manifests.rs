@@ -165,9 +165,13 @@ async fn send(client: &Client, method: Method, path: &str, body: &Value) -> Answ
 }
 
 /// Removes secondary messages of the API server: that rules were not evaluated because of a wrong
-/// shape, and other errors of a value with a wrong type.
+/// shape, that a negative number cannot be scaled to, and other errors of a value with a wrong type.
 fn essential(mut complaints: Vec<String>) -> Vec<String> {
-    complaints.retain(|complaint| !complaint.contains("some validation rules were not checked"));
+    let secondary = [
+        "some validation rules were not checked",
+        "should be a non-negative integer",
+    ];
+    complaints.retain(|complaint| !secondary.iter().any(|words| complaint.contains(words)));
     if complaints
         .iter()
         .any(|complaint| complaint.contains("in body must be of type"))

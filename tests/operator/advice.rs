@@ -174,7 +174,7 @@ impl Fixture {
         condition(&seen, "Ready").is_some_and(|ready| ready["status"] == "True")
     }
 
-    /// What the API server says to a change of the spec.
+    /// The refusal of a change of the spec by the API server.
     async fn refusal(&self, object: &str, spec: Value) -> String {
         let patch = json!({"spec": spec}).to_string();
         let arguments = [
@@ -365,7 +365,6 @@ async fn an_account_and_its_keys_are_corrected_by_what_their_status_says() {
         )
         .await;
     fixture.until_ready("account/prod").await;
-    fixture.until_ready("compute/orders").await;
 
     fixture
         .kubectl(&["create", "secret", "generic", "ci-key"])
@@ -380,6 +379,7 @@ async fn an_account_and_its_keys_are_corrected_by_what_their_status_says() {
             json!({"organizationID": "org-cool-darkness-1"}),
         )
         .await;
+    fixture.until_ready("compute/orders").await;
     fixture.reports("SecretNotOurs", "projectkey/ci").await;
     fixture
         .patch(

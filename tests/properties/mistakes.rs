@@ -4,6 +4,8 @@
 use std::sync::OnceLock;
 
 use dbplane::cluster::merge;
+use dbplane::domain::Fault;
+use dbplane::platform::LatestSnapshot;
 use dbplane::validate::{Check, Checker};
 use serde_json::{Value, json};
 
@@ -80,6 +82,15 @@ impl Run<'_> {
             simulation.cluster.edit(resource, &patch);
         }
         admitted
+    }
+}
+
+/// The list of a project that does not exist.
+pub fn unknown_project() -> LatestSnapshot {
+    let message = "project not found".to_owned();
+    LatestSnapshot {
+        fault: Some(Fault::NotFound { message }),
+        ..LatestSnapshot::default()
     }
 }
 
