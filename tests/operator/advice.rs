@@ -1,4 +1,4 @@
-//! The advice of a status works as it stands: each test brings a reason about, carries out what the
+//! The advice of a status works as written: each test brings a reason about, carries out what the
 //! message or docs/conditions.md says with kubectl, and sees the resource become Ready.
 
 use std::collections::BTreeSet;
