@@ -60,9 +60,8 @@ pub(super) fn immutable(instead: &str) -> Rule {
     )
 }
 
-/// The field of the spec cannot be changed while `held` is true of the stored object. This is a
-/// rule of the whole resource, so it judges writes of the status too: it looks at changes of the
-/// spec only.
+/// The field of the spec cannot be changed while `held` is true of the stored object. A rule of the
+/// whole resource also judges writes of the status, so it looks at changes of the spec only.
 pub(super) fn fixed_while(held: &str, field: &str, instead: &str) -> Rule {
     let [new, old] = ["self", "oldSelf"].map(|object| format!("{object}.spec.{field}"));
     let same = format!("has({new}) == has({old}) && (!has({new}) || {new} == {old})");
