@@ -170,6 +170,35 @@ impl Meta {
         }
     }
 
+    /// The report of a mistake in the spec because of which dbplane cannot look at the object. An
+    /// object that could be used stays Ready.
+    fn unlooked(&self, mistake: Health) -> Report {
+        if self.ready && !self.deleting {
+            Report::ready("It could be used when dbplane last looked at it.").beside(mistake)
+        } else {
+            Report::of(mistake)
+        }
+    }
+
+    /// The command with which a user changes the spec.
+    fn correction(&self, kind: &str, spec: &str) -> String {
+        let Self {
+            namespace, name, ..
+        } = self;
+        format!(
+            "kubectl -n {namespace} patch {kind} {name} --type merge -p '{{\"spec\":{{{spec}}}}}'"
+        )
+    }
+
+    /// The commands with which a user refers to another account.
+    fn other_account(&self, kind: &str) -> String {
+        let correct = self.correction(kind, r#""accountRef":{"kind":"Account","name":"NAME"}"#);
+        format!(
+            "The accounts and their platforms: kubectl -n {} get accounts. To name one of them: {correct}",
+            self.namespace
+        )
+    }
+
     /// The record, if its copy in the annotation has to be restored.
     fn lost_record(&self) -> Option<String> {
         if self.record_lost {

@@ -146,7 +146,8 @@ impl Checker {
         if rules_apply && let Err(errors) = self.rules.validate_compiled(&kind.rules, &object, old)
         {
             problems.extend(errors.into_iter().map(|error| ManifestProblem {
-                path: error.field_path,
+                // The rules of a whole resource name a field with a dot before it.
+                path: error.field_path.trim_start_matches('.').to_owned(),
                 message: format!("Invalid value: {}", error.message),
                 help: None,
                 check: Check::Rule,

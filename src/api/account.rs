@@ -23,6 +23,8 @@ use crate::domain::{OrganizationId, ProjectId};
     namespaced,
     status = "AccountStatus",
     derive = "PartialEq",
+    validation = rules::fixed_while(rules::ACCOUNT_IN_USE, "baseURL", ANOTHER_ACCOUNT),
+    validation = rules::fixed_while(&organization_in_use(), "organizationID", ANOTHER_ACCOUNT),
     printcolumn(
         name = "Ready",
         type_ = "string",
@@ -74,6 +76,8 @@ pub struct AccountSpec {
     category = "dbplane",
     status = "AccountStatus",
     derive = "PartialEq",
+    validation = rules::fixed_while(rules::ACCOUNT_IN_USE, "baseURL", ANOTHER_ACCOUNT),
+    validation = rules::fixed_while(&organization_in_use(), "organizationID", ANOTHER_ACCOUNT),
     printcolumn(
         name = "Ready",
         type_ = "string",
@@ -132,15 +136,13 @@ pub enum MassDeletionPolicy {
 /// The platform, the organization and the rate limit: the fields that Account and ClusterAccount share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = rules::immutable_once_set("organizationID", ANOTHER_ACCOUNT))]
 pub struct PlatformAccess {
-    /// Base URL of the platform's API, ending with the version segment, for instance https://platform.example/api/v2. It must be https unless the operator runs with --allow-insecure-platform. Cannot be changed.
+    /// Base URL of the platform's API, ending with the version segment, for instance https://platform.example/api/v2. It must be https unless the operator runs with --allow-insecure-platform. Cannot be changed while status.inUse is true.
     #[schemars(length(max = 512))]
     #[x_kube(validation = rules::base_url(), validation = rules::base_url_alone(), validation = rules::base_url_version())]
-    #[x_kube(validation = rules::immutable(ANOTHER_ACCOUNT))]
     #[serde(rename = "baseURL")]
     pub base_url: String,
-    /// The platform's identifier of the organization. ProjectKeys need it. A personal API key needs it to see the organization's projects. It can be added later; once set it cannot be changed.
+    /// The platform's identifier of the organization. ProjectKeys need it. A personal API key needs it to see the organization's projects. It can be added at any time; once set it cannot be changed while status.inUse is true.
     #[serde(
         rename = "organizationID",
         default,
@@ -158,7 +160,15 @@ pub struct PlatformAccess {
     pub poll_interval: Option<Duration>,
 }
 
-const ANOTHER_ACCOUNT: &str = "the computes and keys of this account exist only there; create another account for another platform or organization";
+const ANOTHER_ACCOUNT: &str = "resources have something on the platform through this account; create another account for another platform or organization";
+
+/// An organization can be added to an account in use.
+fn organization_in_use() -> String {
+    format!(
+        "{} && has(oldSelf.spec.organizationID)",
+        rules::ACCOUNT_IN_USE
+    )
+}
 
 /// A rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -258,6 +268,9 @@ pub struct AccountStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub organization_keys_at: Option<Timestamp>,
+    /// true while resources have something on the platform through this account, or may have. Meanwhile baseURL and organizationID cannot be changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_use: bool,
     /// Optional features of this platform.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<AccountCapabilities>,
@@ -273,10 +286,13 @@ pub struct AccountStatus {
     pub observed_generation: Option<i64>,
 }
 
-/// Projects that were listed with the same credentials.
+/// Projects that were listed on the same platform with the same credentials.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SeenProjects {
+    /// The base URL of the platform that listed them.
+    #[serde(rename = "baseURL", default, skip_serializing_if = "String::is_empty")]
+    pub base_url: String,
     /// The organization whose projects were listed.
     #[serde(
         rename = "organizationID",

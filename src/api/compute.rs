@@ -40,6 +40,17 @@ use crate::domain::{BranchId, ComputeId, ComputeUnits, ProjectId};
     derive = "PartialEq",
     selectable = ".spec.projectID",
     selectable = ".spec.branchID",
+    validation = rules::own_compute(),
+    validation = rules::fixed_while(
+        &rules::recorded(&RECORDED),
+        "projectID",
+        "create another Compute for another project",
+    ),
+    validation = rules::fixed_while(
+        &rules::recorded(&RECORDED),
+        "type",
+        "create another Compute of the other type",
+    ),
     printcolumn(
         name = "Ready",
         type_ = "string",
@@ -92,10 +103,6 @@ use crate::domain::{BranchId, ComputeId, ComputeUnits, ProjectId};
 )]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
-#[x_kube(validation = rules::immutable_once_set(
-    "computeID",
-    "to release the compute, set deletion: Orphan and delete this Compute; then create another",
-))]
 #[x_kube(validation = rules::demand(
     "self.type != 'ReadOnly' || self.existing != 'Adopt' || has(self.computeID)",
     "existing: Adopt finds the primary compute of a branch; to adopt a read replica, name it in computeID",
@@ -110,10 +117,9 @@ pub struct ComputeSpec {
     /// The account whose credentials dbplane uses.
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub account_ref: AccountRef,
-    /// The platform's identifier of the project that the compute belongs to. Cannot be changed.
+    /// The platform's identifier of the project that the compute belongs to. Cannot be changed once dbplane has a compute for this resource, or has asked for one.
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::identifier())]
-    #[x_kube(validation = rules::immutable("create another Compute for another project"))]
     #[serde(rename = "projectID")]
     pub project_id: ProjectId,
     /// The platform's identifier of the branch that the compute serves. Changing it moves the compute to that branch, which interrupts connections. That branch must not have a primary compute yet.
@@ -121,9 +127,8 @@ pub struct ComputeSpec {
     #[x_kube(validation = rules::identifier())]
     #[serde(rename = "branchID")]
     pub branch_id: BranchId,
-    /// ReadWrite for the primary compute (at most one per branch), ReadOnly for a read replica. Cannot be changed.
+    /// ReadWrite for the primary compute (at most one per branch), ReadOnly for a read replica. Cannot be changed once dbplane has a compute for this resource, or has asked for one.
     #[serde(rename = "type")]
-    #[x_kube(validation = rules::immutable("create another Compute of the other type"))]
     pub type_: ComputeType,
     /// A fixed size or an autoscaling range: exactly one of fixed and autoscaling. When absent, the platform chooses the size and dbplane does not change it. Changing the size or the range restarts the compute, which interrupts connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,7 +155,7 @@ pub struct ComputeSpec {
     /// How to handle a primary compute of the branch that this resource did not create. Refuse (the default) reports it and changes nothing. Adopt manages it from then on.
     #[serde(default)]
     pub existing: Existing,
-    /// The platform's identifier (ep-...) of an existing compute to import instead of creating one. It can be added later; once set it cannot be changed.
+    /// The platform's identifier (ep-...) of an existing compute to import instead of creating one. It can be added later. While this resource has a compute, it can only name that one, or be removed.
     #[serde(rename = "computeID", default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::compute_id())]
@@ -193,6 +198,9 @@ pub struct ComputeSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<Box<Connection>>,
 }
+
+/// The parts of the record in which a Compute has a compute, or may have one.
+const RECORDED: [&str; 5] = ["binding", "intent", "unanswered", "made", "twins"];
 
 /// The role of a compute on its branch.
 #[derive(

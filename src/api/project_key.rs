@@ -25,6 +25,10 @@ use crate::domain::{KeyId, ProjectId};
     namespaced,
     status = "ProjectKeyStatus",
     derive = "PartialEq",
+    validation = rules::fixed_while(&rules::recorded(&RECORDED), "projectID", ANOTHER_KEY),
+    validation = rules::fixed_while(&rules::recorded(&RECORDED), "keyName", ANOTHER_KEY),
+    validation = rules::fixed_while(&rules::recorded(&RECORDED), "secret.name", ANOTHER_KEY),
+    validation = rules::fixed_while(&rules::recorded(&RECORDED), "secret.key", ANOTHER_KEY),
     selectable = ".spec.projectID",
     printcolumn(
         name = "Ready",
@@ -65,18 +69,16 @@ use crate::domain::{KeyId, ProjectId};
 )]
 #[serde(rename_all = "camelCase")]
 #[schemars(transform = schema::plain)]
-#[x_kube(validation = rules::immutable_optional("keyName", ANOTHER_KEY))]
 pub struct ProjectKeySpec {
     /// The account whose credentials create the key. Its API key must be a personal one of an administrator of its organization.
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub account_ref: AccountRef,
-    /// The platform's identifier of the project that the key is scoped to. Cannot be changed.
+    /// The platform's identifier of the project that the key is scoped to. Cannot be changed once there is a key, or dbplane has asked for one.
     #[schemars(length(max = 60))]
     #[x_kube(validation = rules::identifier())]
-    #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     #[serde(rename = "projectID")]
     pub project_id: ProjectId,
-    /// The beginning of the key's name in the platform's console, 1 to 32 characters. dbplane appends a unique part. When absent: the name of this resource, shortened if necessary. Cannot be changed.
+    /// The beginning of the key's name in the platform's console, 1 to 32 characters. dbplane appends a unique part. When absent: the name of this resource, shortened if necessary. Cannot be changed once there is a key, or dbplane has asked for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     #[x_kube(validation = rules::key_name())]
@@ -95,6 +97,9 @@ pub struct ProjectKeySpec {
     pub deletion: KeyDeletion,
 }
 
+/// The parts of the record in which a ProjectKey has keys, or may have some.
+const RECORDED: [&str; 4] = ["current", "previous", "lost", "intent"];
+
 const ANOTHER_KEY: &str =
     "create another ProjectKey, and delete this one when nothing uses its key any more";
 
@@ -110,16 +115,14 @@ const ANOTHER_KEY: &str =
     "name an entry that neither key nor template names",
 ).field_path(".previousKey"))]
 pub struct KeySecret {
-    /// Name of the Secret. This resource creates and owns it. dbplane never writes to an existing Secret of another owner. Cannot be changed.
+    /// Name of the Secret. This resource creates and owns it. dbplane never writes to an existing Secret of another owner. Cannot be changed once there is a key, or dbplane has asked for one.
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::object_name())]
-    #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     pub name: String,
-    /// Key within its data for the API key; api-key when absent. Cannot be changed.
+    /// Key within its data for the API key; api-key when absent. Cannot be changed once there is a key, or dbplane has asked for one.
     #[serde(default = "default_secret_key")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = rules::secret_data_key())]
-    #[x_kube(validation = rules::immutable(ANOTHER_KEY))]
     pub key: String,
     /// Key within its data for the previous API key, as long as the replaced key is valid. When absent, the Secret does not keep the previous key. Applies from the next rotation on.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,6 @@
 //! The validation rules that several fields share. Every message says what to change.
 
-use kube::core::Rule;
+use kube::core::{Message, Rule};
 
 /// The pattern of identifiers in the platform's public API description.
 const IDENTIFIER: &str = "^[a-z0-9-]{1,60}$";
@@ -60,22 +60,48 @@ pub(super) fn immutable(instead: &str) -> Rule {
     )
 }
 
-/// The optional `field` of `self` can be added, but not changed or removed afterwards.
-pub(super) fn immutable_once_set(field: &str, instead: &str) -> Rule {
+/// The field of the spec cannot be changed while `held` is true of the stored object. A rule of the
+/// whole resource also judges writes of the status, so it looks at changes of the spec only.
+pub(super) fn fixed_while(held: &str, field: &str, instead: &str) -> Rule {
+    let [new, old] = ["self", "oldSelf"].map(|object| format!("{object}.spec.{field}"));
+    let same = format!("has({new}) == has({old}) && (!has({new}) || {new} == {old})");
     rule(
-        format!("!has(oldSelf.{field}) || (has(self.{field}) && self.{field} == oldSelf.{field})"),
-        &format!("cannot be changed or removed once set: {instead}"),
+        format!("!({held}) || {same}"),
+        &format!("cannot be changed any more: {instead}"),
     )
-    .field_path(format!(".{field}"))
+    .field_path(format!(".spec.{field}"))
 }
 
-/// The optional `field` of `self` cannot be added, changed or removed.
-pub(super) fn immutable_optional(field: &str, instead: &str) -> Rule {
-    rule(
-        format!("has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"),
-        &format!("cannot be changed: {instead}"),
+/// True of a stored object whose record has one of these parts: something exists on the platform
+/// for it, or may exist. The record is compact JSON in the status, in which a quoted name before a
+/// colon is always the name of a part.
+pub(super) fn recorded(parts: &[&str]) -> String {
+    let parts: Vec<_> = parts.iter().map(|part| format!("'\"{part}\":'")).collect();
+    format!(
+        "has(oldSelf.status) && has(oldSelf.status.record) \
+         && [{}].exists(part, oldSelf.status.record.contains(part))",
+        parts.join(", ")
     )
-    .field_path(format!(".{field}"))
+}
+
+/// True of a stored account through which resources have, or may have, something on the platform.
+pub(super) const ACCOUNT_IN_USE: &str =
+    "has(oldSelf.status) && has(oldSelf.status.inUse) && oldSelf.status.inUse";
+
+/// A Compute that has a compute names no other one. Removing computeID is always possible.
+pub(super) fn own_compute() -> Rule {
+    let (new, old) = ("self.spec.computeID", "oldSelf.spec.computeID");
+    let has = "oldSelf.status.computeID";
+    let message = format!(
+        "'this Compute has compute ' + {has} + ': remove computeID, or set it to ' + {has} \
+         + '; for ' + {new} + ', create another Compute'"
+    );
+    Rule::new(format!(
+        "!has({new}) || has({old}) && {new} == {old} \
+         || !has(oldSelf.status) || !has({has}) || {new} == {has}"
+    ))
+    .message(Message::Expression(message))
+    .field_path(".spec.computeID")
 }
 
 /// `self` names a Secret, an Account or another object whose name is a DNS subdomain.

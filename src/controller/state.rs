@@ -76,6 +76,8 @@ pub struct ResourceState {
     /// When a refusal by the API server was last reported.
     pub told: Option<Timestamp>,
     pub in_step: bool,
+    /// Its record had something on the platform when it was last decided on.
+    pub held: bool,
     /// The resource is gone, but its last step is still running.
     deleted: bool,
     /// Its kind, and why it waits although nothing is wrong.

@@ -42,6 +42,8 @@ pub struct AccountFacts {
     /// The users with objects on the platform. They block the account's deletion, because only its
     /// credentials reach these objects.
     pub blocking: Vec<String>,
+    /// Resources have, or may have, something on the platform through the account.
+    pub in_use: bool,
     /// True if a blocking resource is being deleted.
     pub blocking_deleted: bool,
     /// Other operators use the account as well, and only they know their resources.
@@ -162,6 +164,8 @@ pub fn status(
         organization_keys: counted.and_then(|counted| u32::try_from(counted.what).ok()),
         organization_keys_at: counted.and_then(|counted| known_time(counted.at)),
         seen_projects: projects::reported(observed),
+        // Another operator knows of its own resources only.
+        in_use: observed.in_use || observed.shared && old.in_use,
         ..AccountStatus::default()
     };
     match (&observed.check, reach(observed)) {

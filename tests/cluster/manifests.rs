@@ -106,11 +106,17 @@ type Answer = Result<Value, Vec<String>>;
 async fn replace(client: &Client, old: &Value, mut new: Value) -> Result<Answer, String> {
     let collection = collection(old);
     let path = collection.split('?').next().unwrap();
-    let created = send(client, Method::POST, path, old)
-        .await
-        .map_err(|complaints| complaints.join("\n"))?;
-    new["metadata"]["resourceVersion"] = created["metadata"]["resourceVersion"].clone();
+    let told = |complaints: Vec<String>| complaints.join("\n");
+    let mut stored = send(client, Method::POST, path, old).await.map_err(told)?;
     let name = old["metadata"]["name"].as_str().unwrap();
+    if old["status"].is_object() {
+        stored["status"] = old["status"].clone();
+        let path = format!("{path}/{name}/status");
+        stored = send(client, Method::PUT, &path, &stored)
+            .await
+            .map_err(told)?;
+    }
+    new["metadata"]["resourceVersion"] = stored["metadata"]["resourceVersion"].clone();
     let query = "?dryRun=All&fieldValidation=Strict";
     Ok(send(client, Method::PUT, &format!("{path}/{name}{query}"), &new).await)
 }
@@ -159,9 +165,13 @@ async fn send(client: &Client, method: Method, path: &str, body: &Value) -> Answ
 }
 
 /// Removes secondary messages of the API server: that rules were not evaluated because of a wrong
-/// shape, and other errors of a value with a wrong type.
+/// shape, that a negative number cannot be scaled to, and other errors of a value with a wrong type.
 fn essential(mut complaints: Vec<String>) -> Vec<String> {
-    complaints.retain(|complaint| !complaint.contains("some validation rules were not checked"));
+    let secondary = [
+        "some validation rules were not checked",
+        "should be a non-negative integer",
+    ];
+    complaints.retain(|complaint| !secondary.iter().any(|words| complaint.contains(words)));
     if complaints
         .iter()
         .any(|complaint| complaint.contains("in body must be of type"))

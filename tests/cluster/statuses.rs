@@ -88,7 +88,9 @@ fn account_status() -> AccountStatus {
         organization_keys: Some(9_000),
         organization_keys_at: Some(Timestamp::constant(1_800_000_000, 0)),
         projects: vec!["a".into(), "b".into()],
+        in_use: true,
         seen_projects: Some(SeenProjects {
+            base_url: "https://platform.example/api/v2".to_owned(),
             organization_id: Some("org-1".into()),
             secret_uid: "uid-1".to_owned(),
             secret_version: "7".to_owned(),

@@ -51,6 +51,7 @@ fn observed(users: usize, deleting: bool) -> AccountObserved {
             suspended: None,
             users: names.clone(),
             blocking: names,
+            in_use: true,
             blocking_deleted: false,
             shared: false,
             projects: ProjectsObserved {

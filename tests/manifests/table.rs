@@ -3,7 +3,8 @@
 //! Each YAML file beside this one covers one kind. `base` is a valid manifest, and each case is a
 //! JSON merge patch for it, in which null removes a field. `nulls` lists fields with an explicit
 //! null. A rejected case has the expected `message`, and with `at` the field that it must mention.
-//! An update creates `from` (a patch) and then replaces it by `to` (a patch for that).
+//! An update creates `from` (a patch, which may give it a status) and then replaces it by `to` (a
+//! patch for that).
 
 use dbplane::cluster::merge;
 use serde::Deserialize;
@@ -74,11 +75,12 @@ impl Refusal {
     }
 }
 
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("accounts", include_str!("accounts.yaml")),
     ("clusteraccounts", include_str!("clusteraccounts.yaml")),
     ("computes", include_str!("computes.yaml")),
     ("projectkeys", include_str!("projectkeys.yaml")),
+    ("readreplicasets", include_str!("readreplicasets.yaml")),
 ];
 
 pub fn cases() -> Vec<Case> {

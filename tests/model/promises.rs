@@ -327,7 +327,9 @@ fn waits_for_an_edit(
     stored: &Print<Stored>,
     report: &Report,
 ) -> bool {
-    let Health::Stalled(reason, _) = &report.health else {
+    let ((Health::Stalled(reason, _), _) | (Health::Ready(..), Sync::Refused(reason, _))) =
+        (&report.health, &report.sync)
+    else {
         return false;
     };
     if bound.is_of_key() {

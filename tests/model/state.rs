@@ -382,6 +382,7 @@ fn standing(
         connection: Some(Arc::new(connection)),
         availability: Availability::Usable,
         protected: true,
+        in_use: true,
         many_keys: false,
         gone: BTreeSet::new(),
         generation: 1,

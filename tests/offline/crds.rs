@@ -167,7 +167,10 @@ fn every_rule_has_advice_in_one_line() {
     assert_none(|_, schema| {
         let rules = schema["x-kubernetes-validations"].as_array();
         rules.into_iter().flatten().any(|rule| {
-            let message = rule["message"].as_str().unwrap_or_default();
+            let message = rule["message"]
+                .as_str()
+                .or(rule["messageExpression"].as_str());
+            let message = message.unwrap_or_default();
             message.len() < 10 || message.contains('\n')
         })
     });

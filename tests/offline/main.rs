@@ -20,6 +20,7 @@ mod monitoring;
 mod pages;
 mod pictures;
 mod reference;
+mod rules;
 #[path = "../manifests/table.rs"]
 mod table;
 mod traces;

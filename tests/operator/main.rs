@@ -11,6 +11,7 @@
 )]
 
 mod accounts;
+mod advice;
 mod alone;
 mod bindings;
 mod chain;

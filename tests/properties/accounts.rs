@@ -63,6 +63,7 @@ impl Run<'_> {
         }
         self.set_up_account();
         self.move_home();
+        self.correct_all();
         self.admit(true);
         self.confirm();
     }

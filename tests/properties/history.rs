@@ -10,6 +10,7 @@ use super::elsewhere::Move;
 use super::faults::Hit;
 use super::in_memory::Resource;
 use super::in_memory::cluster::Stored;
+use super::mistakes::Mistake;
 use super::role::ROLE;
 use super::run::Run;
 use super::simulation::{PROJECT, Simulation};
@@ -110,6 +111,8 @@ pub enum Event {
     Confirmed,
     /// A hostile tenant acts in its own namespace.
     Tenant(Trick),
+    /// A user makes a mistake in the spec, as far as the definitions admit it, or corrects it.
+    Mistaken(usize, Mistake),
     /// An account or a resource switches to another platform.
     Moved(Move),
 }
@@ -149,11 +152,20 @@ pub fn event(subject: Subject) -> BoxedStrategy<Event> {
         1 => (0..2_u8, any::<bool>()).prop_map(|(branch, primary)| Event::ForeignCompute(branch, primary)),
         1 => which().prop_map(Event::ComputeRemoved),
         2 => prop::option::weighted(0.7, 0..3_u8).prop_map(Event::Role),
+        2 => (which(), mistake()).prop_map(|(which, mistake)| Event::Mistaken(which, mistake)),
     ];
     match subject {
         Subject::Computes => prop_oneof![1 => of_any, 2 => of_computes].boxed(),
         Subject::Key => prop_oneof![1 => of_any, 1 => event_of_keys()].boxed(),
     }
+}
+
+fn mistake() -> impl Strategy<Value = Mistake> {
+    prop_oneof![
+        Just(Mistake::ComputeId),
+        Just(Mistake::Project),
+        Just(Mistake::Account)
+    ]
 }
 
 /// Events of a ProjectKey.
@@ -342,6 +354,7 @@ impl Run<'_> {
             Event::Admits(admits) => self.admit(*admits),
             Event::Confirmed => self.confirm(),
             Event::Tenant(trick) => self.play(trick),
+            Event::Mistaken(which, mistake) => self.mistake(*which, *mistake),
             Event::Moved(what) => self.move_away(*what),
             Event::KeyDeleted => self.delete(&key()),
             Event::KeyReapplied(backup) => self.reapply(&key(), *backup),

@@ -25,6 +25,7 @@ mod injector;
 mod known;
 mod ledger;
 mod listing;
+mod mistakes;
 mod organization;
 mod planned;
 mod process;

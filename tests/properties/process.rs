@@ -37,6 +37,7 @@ use super::in_memory::cluster::full_name;
 use super::in_memory::{self, Carrier, Port, Resource, Response, refused};
 use super::injector;
 use super::listing::{SeenKeys, read_well};
+use super::mistakes;
 use super::run::AT_ONCE;
 use super::simulation::{PROJECT, REQUEST_TIMEOUT, Shared, Simulation};
 
@@ -336,11 +337,15 @@ impl Objects for Process {
 impl Lists<RateLimited> for Process {
     fn latest_snapshot(
         &self,
-        _: &Known<Compute>,
+        object: &Known<Compute>,
         connection: &AccountConnection<RateLimited>,
         _: ComputeInterest,
     ) -> LatestSnapshot {
-        self.seen_through(connection)
+        if object.spec.project_id == PROJECT {
+            self.seen_through(connection)
+        } else {
+            mistakes::unknown_project()
+        }
     }
 
     fn stop_observing(&self, _: &Known<Compute>) {}

@@ -18,7 +18,7 @@ pub struct ReplicaTemplate {
     /// Labels and annotations of each Compute.
     #[serde(default)]
     pub metadata: ReplicaMetadata,
-    /// The Compute, always of type ReadOnly. Changing branchID replaces the replicas; dbplane makes any other change to each of them in turn.
+    /// The Compute, always of type ReadOnly. Changing projectID or branchID replaces the replicas; dbplane makes any other change to each of them in turn.
     pub spec: ReplicaSpec,
 }
 
@@ -144,13 +144,8 @@ impl JsonSchema for ReplicaSpec {
         let mut schema = ComputeSpec::json_schema(generator);
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
             properties.retain(|name, _| !APART.contains(&name.as_str()));
+            describe(properties, "projectID", PROJECT);
             describe(properties, "branchID", BRANCH);
-            if let Some(rules) = properties
-                .get_mut("projectID")
-                .and_then(|field| field.get_mut(RULES))
-            {
-                of_a_set(rules);
-            }
         }
         if let Some(Value::Array(required)) = schema.get_mut("required") {
             required.retain(|name| name.as_str().is_none_or(|name| !APART.contains(&name)));
@@ -163,23 +158,12 @@ impl JsonSchema for ReplicaSpec {
 }
 
 const RULES: &str = "x-kubernetes-validations";
+const PROJECT: &str = "The platform's identifier of the project that the replicas belong to. After a change, replicas of that project are created, and those of the former one deleted as these become ready.";
 const BRANCH: &str = "The platform's identifier of the branch that the replicas read. After a change, replicas of that branch are created, and those of the former one deleted as these become ready.";
 
 fn describe(properties: &mut Map<String, Value>, field: &str, text: &str) {
     if let Some(field) = properties.get_mut(field) {
         field["description"] = json!(text);
-    }
-}
-
-/// Adapts the messages for one Compute to a set.
-fn of_a_set(rules: &mut Value) {
-    for rule in rules.as_array_mut().into_iter().flatten() {
-        if let Some(message) = rule["message"]
-            .as_str()
-            .map(|text| text.replace("another Compute", "another ReadReplicaSet"))
-        {
-            rule["message"] = json!(message);
-        }
     }
 }
 

@@ -312,10 +312,7 @@ fn no_restart(resource: &ObservedResource) -> Option<String> {
 }
 
 fn no_adoption(resource: &ObservedResource, id: Option<&ComputeId>) -> Option<String> {
-    let has = resource
-        .text("/computeID")
-        .or_else(|| resource.spec["computeID"].as_str());
-    match (id, has) {
+    match (id, resource.text("/computeID")) {
         (_, Some(has)) => Some(format!("it has compute {has} already")),
         (None, None) if resource.with_reason(&[Reason::PrimaryExists]).is_none() => Some(format!(
             "it has found no compute to adopt ({}); to import one, name it with --compute-id",

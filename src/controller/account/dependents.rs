@@ -24,6 +24,8 @@ pub struct Dependent {
     pub label: String,
     /// True if it has something on the platform, or may have because a write is in progress.
     pub needs_it: bool,
+    /// Its record has something on the platform.
+    pub has_something: bool,
     /// Since when it is being deleted.
     pub deleting: Option<Timestamp>,
     /// Its project on the platform.
@@ -128,11 +130,13 @@ fn dependent<K: Kind, E: Environment>(env: &E, object: &K::Object) -> Dependent 
     let meta = object.meta_observed();
     // An intent whose write was not answered may be in the object, although the cache lacks it.
     let changing = env.state().is_busy(uid(object), resource_version(object));
+    let has_something = K::needs_finalizer(object);
     Dependent {
         kind: K::Object::kind(&()).into_owned(),
         namespace: object.namespace().unwrap_or_default(),
         label: label(object),
-        needs_it: meta.has_finalizer || changing || !meta.deleting && K::needs_finalizer(object),
+        needs_it: meta.has_finalizer || changing || !meta.deleting && has_something,
+        has_something,
         deleting: object.meta().deletion_timestamp.as_ref().map(|time| time.0),
         project: K::relations(object).project.cloned(),
     }
@@ -158,6 +162,7 @@ fn unreadable<K: Kind, E: Environment>(env: &E, account: &AccountName) -> Vec<De
                 meta.name.as_deref().unwrap_or_default()
             ),
             needs_it: true,
+            has_something: true,
             deleting: meta.deletion_timestamp.as_ref().map(|time| time.0),
             project: None,
         })

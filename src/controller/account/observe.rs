@@ -56,6 +56,7 @@ pub(super) async fn observe<A: AnyAccount, E: Environment>(
             .and_then(|connection| connection.platform.suspended()),
         users: users.iter().map(|user| user.label.clone()).collect(),
         blocking: blocking.clone().map(|user| user.label.clone()).collect(),
+        in_use: users.iter().any(|user| user.has_something),
         blocking_deleted: blocking.clone().any(|user| user.deleting.is_some()),
         projects: projects(env, object, &users, secret.as_ref(), connection.as_deref()),
         reported: object
@@ -92,6 +93,7 @@ pub fn account_entry<P: Clone>(
         availability: account::availability(observed),
         protected: account::is_protected(observed),
         many_keys: account::has_many_keys(observed),
+        in_use: observed.in_use,
         generation: observed.meta.generation,
     }
 }
@@ -127,6 +129,7 @@ fn projects<A: AnyAccount, E: Environment>(
     let source = connection
         .zip(secret)
         .map(|(connection, secret)| SeenProjects {
+            base_url: connection.access.base_url.clone(),
             organization_id: connection.access.organization_id.clone(),
             secret_uid: secret.uid().unwrap_or_default(),
             secret_version: secret.resource_version().unwrap_or_default(),

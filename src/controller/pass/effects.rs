@@ -2,7 +2,7 @@
 
 use crate::cluster::resource_version;
 use crate::controller::access;
-use crate::controller::environment::{Effects, Environment, Kind, wake_by};
+use crate::controller::environment::{Effects, Environment, Kind, account_of, wake_by};
 use crate::controller::index::Key;
 use crate::controller::object::uid;
 
@@ -18,6 +18,13 @@ pub fn apply<K: Kind, E: Environment>(env: &E, object: &K::Object, effects: Effe
         && state.publish_account(&name, entry)
     {
         wake_by(env, &Key::Account(name));
+    }
+    let held = K::needs_finalizer(object);
+    let was_held = state.hold(uid, held);
+    if let Some(account) = account_of::<K>(object)
+        && (held && state.is_unused(&account) || was_held && !held)
+    {
+        access::wake(env, &account);
     }
     for account in &effects.requeue_accounts {
         access::wake(env, account);

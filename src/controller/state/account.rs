@@ -57,6 +57,8 @@ pub struct AccountEntry<P> {
     pub availability: Availability,
     /// True if the account and its Secret are protected while resources use it.
     pub protected: bool,
+    /// True if the account reports that resources have something through it.
+    pub in_use: bool,
     /// True if the account reports that its organization has many keys.
     pub many_keys: bool,
     /// The projects of its resources that no longer exist.
@@ -95,6 +97,16 @@ impl<P: Clone> ProcessState<P> {
     /// The last published state of an account.
     pub fn account(&self, name: &AccountName) -> Option<AccountEntry<P>> {
         self.with(|contents| contents.accounts.get(name).cloned())
+    }
+
+    /// True if a published account does not report that it is in use.
+    pub fn is_unused(&self, name: &AccountName) -> bool {
+        self.with(|contents| {
+            contents
+                .accounts
+                .get(name)
+                .is_some_and(|entry| !entry.in_use)
+        })
     }
 
     /// A unique number for a new connection.

@@ -83,6 +83,11 @@ impl<P> ProcessState<P> {
         self.with(|contents| contents.resources.get(uid).is_some_and(is_busy))
     }
 
+    /// Notes if the record of a resource has something on the platform. Returns if it had before.
+    pub fn hold(&self, uid: &Uid, held: bool) -> bool {
+        self.update(uid, |resource| std::mem::replace(&mut resource.held, held))
+    }
+
     /// A list is about to show a version that is older than this one, or without its record. Nothing
     /// is decided on an older version.
     pub fn went_back(&self, uid: &Uid, version: Option<u64>, record: Option<String>) {

@@ -80,6 +80,7 @@ pub(super) fn in_use() -> AccountObserved {
             suspended: None,
             users: names(&["Compute shop/orders"]),
             blocking: names(&["Compute shop/orders"]),
+            in_use: true,
             blocking_deleted: false,
             projects: ProjectsObserved::default(),
             keys: None,

@@ -2,7 +2,8 @@
 
 use super::ComputeCase;
 use super::claims::Holder;
-use crate::decide::{Reason, Report};
+use crate::decide::identity::Binding;
+use crate::decide::{Health, Reason, Report};
 use crate::domain::{Compute, Role};
 
 pub(super) fn claimed(case: &ComputeCase, what: &str, by: &Holder) -> Report {
@@ -15,6 +16,27 @@ pub(super) fn claimed(case: &ComputeCase, what: &str, by: &Holder) -> Report {
         )
     };
     Report::stalled(Reason::ClaimedByAnother, message).held_by(by)
+}
+
+/// The spec contradicts the binding. dbplane neither changes nor deletes anything then.
+pub(super) fn contradiction(case: &ComputeCase, binding: &Binding) -> Option<Health> {
+    let meta = &case.observed.meta;
+    let Binding { id, project, .. } = binding;
+    let message = if *project != case.spec.project_id {
+        let correct = meta.correction("compute", &format!(r#""projectID":"{project}""#));
+        format!(
+            "This resource has compute {id} of project {project}, not of spec.projectID, so dbplane neither changes nor deletes anything. For a \
+             compute of another project, create another Compute. To go on with {id}: {correct}"
+        )
+    } else {
+        let named = case.spec.compute_id.as_ref().filter(|named| *named != id)?;
+        let correct = meta.correction("compute", &format!(r#""computeID":"{id}""#));
+        format!(
+            "This resource has compute {id}, but spec.computeID is {named}, so dbplane neither changes nor deletes anything. For {named}, \
+             create another Compute. To go on with {id}, remove spec.computeID, or: {correct}"
+        )
+    };
+    Some(Health::Stalled(Reason::BindingConflict, message))
 }
 
 pub(super) fn wrong_role(case: &ComputeCase, found: &Compute) -> Report {

@@ -397,8 +397,11 @@ fn import(case: &ComputeCase, snapshot: &ComputeSnapshot, id: &ComputeId) -> Com
         Shown::Absent => Decision::rest(Report::stalled(
             Reason::ComputeNotFound,
             format!(
-                "Project {} has no compute {id}. Correct spec.computeID, or remove it to create a compute.",
-                case.spec.project_id
+                "Project {} has no compute {id}. Correct spec.computeID. Or, to have a compute created, remove it: {}",
+                case.spec.project_id,
+                case.observed
+                    .meta
+                    .correction("compute", r#""computeID":null"#)
             ),
         )),
         Shown::Entry(found) if found.role != case.role() => Decision::rest(wrong_role(case, found)),

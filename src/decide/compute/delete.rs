@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 
+use super::conflict::contradiction;
 use super::create::{self, await_turn, bind, create_outcome};
 use super::evidence::CreateResult;
 use super::record::elsewhere;
@@ -206,6 +207,9 @@ fn remove(case: &ComputeCase, binding: &Binding, snapshot: &ComputeSnapshot) -> 
             ComputeStep::RemoveFinalizerReportingStrays { event },
             report,
         );
+    }
+    if let Some(mistake) = contradiction(case, binding) {
+        return cannot_be_seen(Report::of(mistake));
     }
     let deleting = Report::progressing(
         Reason::Deleting,

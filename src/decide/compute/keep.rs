@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::conflict::{claimed, wrong_role};
+use super::conflict::{claimed, contradiction, wrong_role};
 use super::connection::{connection, incomplete, meanwhile};
 use super::create::adopt_or_create;
 use super::sight::missing_since;
@@ -29,21 +29,29 @@ pub(super) fn decide(
     binding: &Binding,
     snapshot: &ComputeSnapshot,
 ) -> ComputeDecision {
-    if let Some(conflict) = conflict(case, binding) {
-        return Decision::rest(conflict);
+    if let Some(claim) = case.observed.claims.bound.get(&binding.id)
+        && claim.first
+    {
+        let what = format!("compute {}", binding.id);
+        return Decision::rest(claimed(case, &what, &claim.by));
     }
-    let compute = match snapshot.find(&binding.id) {
-        Shown::Entry(compute) => compute,
-        Shown::Unclear(entry) => {
+    let contradiction = contradiction(case, binding);
+    let compute = match (snapshot.find(&binding.id), &contradiction) {
+        (Shown::Entry(compute), _) => compute,
+        (_, Some(mistake)) => return Decision::rest(case.observed.meta.unlooked(mistake.clone())),
+        (Shown::Unclear(entry), None) => {
             return meanwhile(
                 case,
                 unclear(case, entry, &format!("how compute {} is", binding.id)),
             );
         }
-        Shown::Absent => return missing(case, binding, snapshot),
+        (Shown::Absent, None) => return missing(case, binding, snapshot),
     };
     if compute.role != case.role() {
         return Decision::rest(wrong_role(case, compute));
+    }
+    if let Some(mistake) = contradiction {
+        return Decision::rest(health(case, binding, compute).beside(mistake));
     }
     twin::report_strays(
         case,
@@ -74,40 +82,6 @@ fn keep_or_observe(case: &ComputeCase, binding: &Binding, compute: &Compute) -> 
         Management::Full => keep(case, binding, compute),
     };
     operations::beside(case, binding, compute, choice)
-}
-
-/// dbplane never acts on a binding that contradicts the resource.
-fn conflict(case: &ComputeCase, binding: &Binding) -> Option<Report> {
-    if binding.project != case.spec.project_id {
-        return Some(Report::stalled(
-            Reason::BindingConflict,
-            format!(
-                "The resource is bound to compute {} of project {}, not of spec.projectID.",
-                binding.id, binding.project
-            ),
-        ));
-    }
-    if let Some(id) = case
-        .spec
-        .compute_id
-        .as_ref()
-        .filter(|id| **id != binding.id)
-    {
-        return Some(Report::stalled(
-            Reason::BindingConflict,
-            format!(
-                "The resource is bound to compute {}, but spec.computeID is {id}. Create another resource for {id}.",
-                binding.id
-            ),
-        ));
-    }
-    let claim = case
-        .observed
-        .claims
-        .bound
-        .get(&binding.id)
-        .filter(|claim| claim.first)?;
-    Some(claimed(case, &format!("compute {}", binding.id), &claim.by))
 }
 
 /// A successful snapshot lacks the compute. After the settle time, the compute counts as deleted by

@@ -7,7 +7,7 @@ use super::{
 use crate::api::{ComputeSpec, Management};
 use crate::decide::identity::ComputeIdentity;
 use crate::decide::seal::InvalidAnnotation;
-use crate::decide::{Decision, Reason, Report};
+use crate::decide::{Decision, Health, Reason, Report};
 
 /// The finalizer holds a resource that has, or may have, a compute. Replacing the resource by its
 /// manifest removes the finalizer and the copy of the record.
@@ -40,15 +40,14 @@ pub(super) fn elsewhere(case: &ComputeCase) -> Option<Report> {
         "A create of this resource that is not resolved".to_owned(),
         |binding| format!("Compute {}", binding.id),
     );
-    let name = &case.spec.account_ref.name;
-    Some(Report::stalled(
-        Reason::BindingConflict,
-        format!(
-            "{what} is on the platform at {recorded}, but {name} is for {here}. Set spec.accountRef to an account for {recorded}. For a compute on the \
-             other platform, create another Compute. To delete this one and keep what it has, set spec.deletion to Orphan. Where both are one \
-             platform, whoever administers the cluster says so by --platform-aliases.",
-        ),
-    ))
+    let (name, meta) = (&case.spec.account_ref.name, &case.observed.meta);
+    let mistake = format!(
+        "{what} is on the platform at {recorded}, but {name} is for {here}. Set spec.accountRef to an account for {recorded}. For a compute on the \
+         other platform, create another Compute. To delete this one and keep what it has, set spec.deletion to Orphan. Where both are one \
+         platform, whoever administers the cluster says so by --platform-aliases. {}",
+        meta.other_account("compute")
+    );
+    Some(meta.unlooked(Health::Stalled(Reason::BindingConflict, mistake)))
 }
 
 /// True if the finalizer keeps the resource, because dbplane has, or may have, created something

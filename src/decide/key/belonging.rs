@@ -2,7 +2,7 @@
 
 use super::outcome::{NamedKey, keys, unclear};
 use super::{KeyCase, KeyDecision, KeyListing, KeyStep};
-use crate::decide::{AccountView, Action, Decision, Reason, Report};
+use crate::decide::{AccountView, Action, Decision, Health, Reason, Report};
 use crate::domain::OrganizationId;
 
 impl KeyCase<'_> {
@@ -84,27 +84,30 @@ impl KeyCase<'_> {
     }
 
     fn other_platform(&self, theirs: &str, here: &str) -> Report {
-        let account = &self.spec.account_ref.name;
-        Report::stalled(
+        let (account, meta) = (&self.spec.account_ref.name, &self.observed.meta);
+        meta.unlooked(Health::Stalled(
             Reason::BindingConflict,
             format!(
                 "The keys of this resource are on the platform at {theirs}, but {account} is for {here}. Set spec.accountRef to an account \
-                 for {theirs}. For a key of the other platform, create another ProjectKey."
+                 for {theirs}. For a key of the other platform, create another ProjectKey. {}",
+                meta.other_account("projectkey")
             ),
-        )
+        ))
     }
 
     fn other_organization(&self) -> Option<Report> {
         let (theirs, found) = (self.identity.organization()?, self.organization()?);
+        let meta = &self.observed.meta;
         (theirs != found).then(|| {
-            Report::stalled(
+            meta.unlooked(Health::Stalled(
                 Reason::BindingConflict,
                 format!(
                     "The keys of this resource belong to organization {theirs}, but {} belongs to {found}. Set spec.accountRef to an account \
-                     of {theirs}. For a key of another organization, create another ProjectKey.",
-                    self.spec.account_ref.name
+                     of {theirs}. For a key of another organization, create another ProjectKey. {}",
+                    self.spec.account_ref.name,
+                    meta.other_account("projectkey")
                 ),
-            )
+            ))
         })
     }
 

@@ -11,7 +11,9 @@ pub(super) fn claimed(case: &KeyCase, other: &str) -> KeyDecision {
     };
     Decision::rest(Report::stalled(
         Reason::ClaimedByAnother,
-        format!("{whose} Delete one of the two; spec.secret.name cannot be changed."),
+        format!(
+            "{whose} Delete one of the two. Or name another Secret in spec.secret.name, as long as this resource has no key."
+        ),
     ))
 }
 
@@ -19,7 +21,8 @@ pub(super) fn foreign(case: &KeyCase, owner: &str) -> KeyDecision {
     Decision::rest(Report::stalled(
         Reason::SecretNotOurs,
         format!(
-            "Secret {} exists and is {owner}. dbplane does not change it. Delete it, or delete this resource and create one with another spec.secret.name.",
+            "Secret {} exists and is {owner}. dbplane does not change it. Delete it. Or name another Secret in spec.secret.name; if this resource has a key, create another \
+             ProjectKey for that.",
             case.spec.secret.name
         ),
     ))

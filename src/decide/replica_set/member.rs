@@ -96,7 +96,7 @@ pub(super) fn named(compute: &Known<Compute>) -> Member {
 /// A Compute of the set, compared with the template.
 pub(super) struct Replica {
     pub compute: Arc<Known<Compute>>,
-    /// It is on the branch of the template.
+    /// It is in the project and on the branch of the template.
     pub current: bool,
     /// Its spec, labels and annotations match the template.
     pub declared: bool,
@@ -124,7 +124,8 @@ fn members(
     };
     let replica = |found: &FoundReplica| {
         let compute = found.compute.clone();
-        let current = compute.spec.branch_id == template.spec.compute().branch_id;
+        let (its, wanted) = (&compute.spec, template.spec.compute());
+        let current = (&its.project_id, &its.branch_id) == (&wanted.project_id, &wanted.branch_id);
         let declared = template.spec.is_of(&compute.spec)
             && holds(compute.metadata.labels.as_ref(), &template.metadata.labels)
             && is_annotated(compute.metadata.annotations.as_ref());

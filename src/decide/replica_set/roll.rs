@@ -9,8 +9,8 @@ use crate::decide::names::derived;
 use crate::decide::{Action, Report};
 
 impl SetCase<'_> {
-    /// Creates missing replicas and deletes surplus ones. Replicas of another branch are to be
-    /// replaced. Their successors are created first if more replicas than declared are allowed.
+    /// Creates missing replicas and deletes surplus ones. Replicas of another project
+    /// or branch are to be replaced. Their successors are created first if more replicas than declared are allowed.
     pub(super) fn number(&self, report: &Report) -> Option<SetDecision> {
         let (current, former): (Vec<&Replica>, Vec<&Replica>) =
             self.replicas.iter().partition(|replica| replica.current);
@@ -43,7 +43,7 @@ impl SetCase<'_> {
         ))
     }
 
-    /// The replica of another branch that can be deleted now.
+    /// The replica of another project or branch that can be deleted now.
     fn former<'a>(&self, former: &[&'a Replica], most: usize) -> Option<&'a Replica> {
         let goes = retire::first(former.iter().copied())?;
         let others = || {

@@ -403,7 +403,7 @@ async fn changes_of_immutable_fields_are_refused_and_with_force_replaced_once() 
         .until_reports(&second, "False", "ReconciliationFailed")
         .await;
     assert!(
-        message(&refused, "Ready").contains("cannot be changed: create another"),
+        message(&refused, "Ready").contains("cannot be changed any more: create another"),
         "{refused}"
     );
     assert_eq!(same(&before, &forced_objects(&fixture).await), [true; 3]);

@@ -21,6 +21,7 @@ pub fn page(definition: &Value, kinds: &[Value]) -> String {
     let twin = kinds.iter().find(|kind| is_template_of(definition, kind));
     let mut walk = Walk {
         page: &mut page,
+        root: schema,
         twin,
     };
     for part in ["spec", "status"] {
@@ -125,6 +126,8 @@ fn text(schema: &Value) -> String {
 
 struct Walk<'a> {
     page: &'a mut String,
+    /// The schema of the resource, whose rules name fields.
+    root: &'a Value,
     /// The kind whose spec also occurs in `spec.template.spec`.
     twin: Option<&'a Value>,
 }
@@ -171,6 +174,7 @@ impl Walk<'_> {
             )
             .unwrap();
             self.rules(field, "a value");
+            self.rules_of_changes(&path);
             self.inner(&path, field);
         }
     }
@@ -224,24 +228,31 @@ impl Walk<'_> {
 
     /// The API server's messages for rejected values.
     fn rules(&mut self, schema: &Value, what: &str) {
-        let messages: Vec<_> = schema["x-kubernetes-validations"]
+        self.messages(&format!("{what} that does not fit"), schema, |_| true);
+    }
+
+    /// The messages of the rules that compare this field with the stored resource.
+    fn rules_of_changes(&mut self, path: &str) {
+        let of_field = |rule: &Value| rule["fieldPath"] == format!(".{path}");
+        self.messages("some changes", self.root, of_field);
+    }
+
+    fn messages(&mut self, what: &str, schema: &Value, of: impl Fn(&Value) -> bool) {
+        let rules = schema["x-kubernetes-validations"]
             .as_array()
             .into_iter()
-            .flatten()
-            .map(|rule| {
-                rule["message"]
-                    .as_str()
-                    .unwrap()
-                    .replace('<', "\\<")
-                    .replace('*', "\\*")
-            })
-            .collect();
+            .flatten();
+        let message = |rule: &Value| match rule["message"].as_str() {
+            Some(message) => message.replace('<', "\\<").replace('*', "\\*"),
+            // The texts of the expression, without the values between them.
+            None => {
+                let texts = rule["messageExpression"].as_str().unwrap().split('\'');
+                texts.skip(1).step_by(2).collect::<Vec<_>>().join("…")
+            }
+        };
+        let messages: Vec<_> = rules.filter(|rule| of(rule)).map(message).collect();
         if !messages.is_empty() {
-            writeln!(
-                self.page,
-                "\nThe API server refuses {what} that does not fit, saying:\n"
-            )
-            .unwrap();
+            writeln!(self.page, "\nThe API server refuses {what}, saying:\n").unwrap();
             messages
                 .iter()
                 .for_each(|message| writeln!(self.page, "- {message}").unwrap());

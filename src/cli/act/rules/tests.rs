@@ -29,6 +29,8 @@ fn what_cannot_work_is_refused() {
     let paused = json!({"metadata": {"name": "a", "annotations": {names::PAUSED: "true"}}, "status": {"computeID": "ep-1"}});
     let observing = json!({"metadata": {"name": "a"}, "spec": {"management": "Observe"}, "status": {"computeID": "ep-1"}});
     let bound = json!({"metadata": {"name": "a"}, "status": {"computeID": "ep-1"}});
+    let misnamed =
+        json!({"metadata": {"name": "a"}, "spec": {"computeID": "ep-typo"}, "status": {}});
     let ambiguous = with_condition("Compute", "Stalled", "AmbiguousCreate");
     let adopt_ep_1 = ResourceRequest::Adopt(Some("ep-1".into()));
     for (request, object, refused) in [
@@ -54,7 +56,9 @@ fn what_cannot_work_is_refused() {
             &ambiguous,
             Some("it has found no compute to adopt"),
         ),
-        (adopt_ep_1, &ambiguous, None),
+        (adopt_ep_1.clone(), &ambiguous, None),
+        (adopt_ep_1.clone(), &misnamed, None),
+        (adopt_ep_1, &bound, Some("it has compute ep-1 already")),
         (
             ResourceRequest::ConfirmDeletion,
             &bound,

@@ -44,6 +44,7 @@ fn publish(
         connection,
         availability: Availability::Usable,
         protected: true,
+        in_use: true,
         many_keys: false,
         gone: std::collections::BTreeSet::new(),
         generation: 1,

@@ -9,6 +9,7 @@ const SETTLE: u64 = 60;
 fn of(secret: &str, projects: &[&str]) -> SeenProjects {
     let (uid, version) = secret.split_once('/').unwrap();
     SeenProjects {
+        base_url: "https://platform.example/api/v2".to_owned(),
         organization_id: Some("org-1".into()),
         secret_uid: uid.to_owned(),
         secret_version: version.to_owned(),
@@ -111,6 +112,11 @@ fn a_project_is_gone_only_if_the_same_credentials_have_seen_it() {
     };
     assert!(is_gone(by_this_process));
     assert!(!is_gone(|it| it.projects.reported = None), "nobody has");
+    let on_another_platform = |it: &mut AccountObserved| {
+        let reported = it.projects.reported.as_mut().unwrap();
+        reported.base_url = "https://other.example/api/v2".to_owned();
+    };
+    assert!(!is_gone(on_another_platform), "another platform");
     for (secret, organization, what) in [
         ("other/1", Some("org-1"), "another Secret"),
         ("uid/2", Some("org-1"), "another version"),

@@ -135,3 +135,19 @@ fn many_keys_are_reported_before_there_are_too_many() {
         );
     }
 }
+
+#[test]
+fn an_account_is_in_use_as_long_as_one_of_its_operators_says_so() {
+    let shown = |in_use, shared, before| {
+        let given = but(|seen| (seen.in_use, seen.shared) = (in_use, shared));
+        let old = AccountStatus {
+            in_use: before,
+            ..AccountStatus::default()
+        };
+        status(&Report::ready("a"), &given, &old, at(1)).in_use
+    };
+    assert!(shown(true, false, false));
+    assert!(!shown(false, false, true));
+    assert!(shown(false, true, true));
+    assert!(!shown(false, true, false));
+}

@@ -290,6 +290,25 @@ fn a_compute_id_that_names_nothing_does_not_make_an_open_create_forgotten() {
 }
 
 #[test]
+fn nothing_is_deleted_while_the_spec_contradicts_the_record() {
+    let deleting = || deleting(GivenCompute::bound());
+    let misnamed = deleting().declaring(json!({"computeID": "ep-2"}));
+    let elsewhere = deleting().binding(|binding| binding.project = "p-2".into());
+    for given in [misnamed, elsewhere] {
+        let words = ["ep-1", "kubectl -n shop patch compute orders", "Orphan"];
+        for given in [given.clone(), given.clone().seeing([])] {
+            given.rest().stalled(Reason::BindingConflict, &words);
+        }
+        assert_eq!(
+            given.declaring(orphan()).step(),
+            ComputeStep::RemoveFinalizer
+        );
+    }
+    let named = deleting().declaring(json!({"computeID": "ep-1"}));
+    assert_eq!(named.step(), ComputeStep::Delete { id: "ep-1".into() });
+}
+
+#[test]
 fn without_its_account_the_resource_waits_and_names_what_to_do() {
     let given =
         |account| deleting(GivenCompute::bound()).observing(|observed| observed.account = account);

@@ -210,14 +210,23 @@ fn the_platform_is_polled_fast_while_a_change_is_expected() {
 #[test]
 fn a_contradicting_binding_is_not_acted_on() {
     let differing = || GivenCompute::bound().declaring(json!({"size": {"fixed": 4}}));
-    differing()
-        .binding(|binding| binding.project = "p-2".into())
-        .rest()
-        .stalled(Reason::BindingConflict, &["ep-1", "p-2", "spec.projectID"]);
-    differing()
-        .declaring(json!({"computeID": "ep-2"}))
-        .rest()
-        .stalled(Reason::BindingConflict, &["ep-1", "ep-2"]);
+    let elsewhere = differing().binding(|binding| binding.project = "p-2".into());
+    let misnamed = differing().declaring(json!({"computeID": "ep-2"}));
+    for (given, words) in [
+        (elsewhere, ["p-2", r#"-p '{"spec":{"projectID":"p-2"}}'"#]),
+        (misnamed, ["ep-2", r#"-p '{"spec":{"computeID":"ep-1"}}'"#]),
+    ] {
+        let words = [
+            &["ep-1", "kubectl -n shop patch compute orders"],
+            &words[..],
+        ]
+        .concat();
+        given.rest().refused(Reason::BindingConflict, &words);
+        let unlisted = given.seeing([]);
+        unlisted.rest().stalled(Reason::BindingConflict, &words);
+        let ready = unlisted.observing(|observed| observed.meta.ready = true);
+        ready.rest().refused(Reason::BindingConflict, &words);
+    }
     differing()
         .seeing([replica("ep-1")])
         .rest()
@@ -283,7 +292,14 @@ fn an_account_of_another_platform_says_nothing_of_the_compute() {
         .declaring(json!({"deletion": "Orphan"}));
     assert_eq!(orphaned.step(), ComputeStep::RemoveFinalizer);
     on(there).rest().stalled(Reason::BindingConflict, &words);
-    deleting(on(there))
+    let ready = on(there).observing(|observed| observed.meta.ready = true);
+    let words = [
+        &words[..],
+        &["kubectl -n shop get accounts", "patch compute orders"],
+    ]
+    .concat();
+    ready.rest().refused(Reason::BindingConflict, &words);
+    deleting(ready)
         .rest()
         .stalled(Reason::BindingConflict, &words);
     let open = GivenCompute::intended().intent(|intent| intent.platform = Some(here.into()));

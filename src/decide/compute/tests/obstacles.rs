@@ -219,3 +219,22 @@ fn an_ageing_snapshot_is_used_until_it_is_too_old() {
     .rest()
     .until(at(10));
 }
+
+#[test]
+fn a_wrong_account_leaves_a_compute_ready_that_could_be_used() {
+    let missing = |ready| {
+        GivenCompute::bound().observing(|observed| {
+            observed.meta.ready = ready;
+            observed.account = AccountView::Missing {
+                name: "Account typo".into(),
+            };
+        })
+    };
+    let words = ["Account typo", "spec.accountRef"];
+    missing(true)
+        .rest()
+        .refused(Reason::AccountNotFound, &words);
+    missing(false)
+        .rest()
+        .stalled(Reason::AccountNotFound, &words);
+}

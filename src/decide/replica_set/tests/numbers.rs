@@ -122,6 +122,12 @@ fn of_another_branch_are_replaced_new_before_old() {
     };
     let new = |number: u32, more: &Value| replica(number, more);
     assert_eq!(GivenSet::of(2, old(2)).does(), "creates reads-2");
+    let elsewhere = json!({"spec": {"projectID": "p-0"}});
+    let of_another_project = [0, 1].map(|number| replica(number, &elsewhere));
+    assert_eq!(
+        GivenSet::of(2, of_another_project).does(),
+        "creates reads-2"
+    );
     let begun = |more: &Value| GivenSet::of(2, old(2).into_iter().chain([new(2, more)])).does();
     assert_eq!(
         begun(&starting()),

@@ -226,7 +226,7 @@ async fn changes_of_immutable_fields_are_refused_and_force_deletes_before_it_cre
             .sync_until(&json!({"syncOptions": options}), "Failed")
             .await;
         assert!(
-            result(&refused, "orders").contains("cannot be changed: create another"),
+            result(&refused, "orders").contains("cannot be changed any more: create another"),
             "{options}: {refused}"
         );
     }
