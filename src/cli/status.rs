@@ -9,12 +9,15 @@ mod watch;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use self::collect::Collector;
+use self::collect::{Collector, NotRead};
 use self::fleet::Fleet;
 use self::page::ResourcePage;
+use self::text::Layout;
 use super::common::{ClusterArgs, ConnectionError, OutputArgs, OutputError, ScopeArgs};
 use super::progress::during;
 use super::resource::{NoTarget, ResourceKind};
+use super::screen;
+use crate::clock;
 use crate::cluster::explained;
 
 /// Show the resources that need attention, wait or are in progress, and the accounts; or everything
@@ -73,14 +76,40 @@ pub enum Error {
     Target(#[from] NoTarget),
     #[error("cannot read {what}: {}", explained(.cause))]
     Read { what: String, cause: kube::Error },
-    #[error("nothing of dbplane can be read:\n  {}", .0.join("\n  "))]
-    NothingRead(Vec<String>),
+    #[error("{}", nothing_read(.namespace.as_deref(), .not_read))]
+    NothingRead {
+        namespace: Option<String>,
+        not_read: Vec<NotRead>,
+    },
     #[error("there is no {0}")]
     NotFound(String),
     #[error(transparent)]
     Write(#[from] OutputError),
     #[error("cannot wait for Ctrl-C: {0}")]
     Signal(String),
+}
+
+fn nothing_read(namespace: Option<&str>, not_read: &[NotRead]) -> String {
+    if not_read.iter().all(NotRead::is_unknown) {
+        return "the cluster does not know the kinds of dbplane: install its definitions, \
+             or choose another cluster with --context"
+            .to_owned();
+    }
+    if !not_read.iter().all(NotRead::is_forbidden) {
+        let lines: Vec<String> = not_read.iter().map(NotRead::to_string).collect();
+        return format!("nothing of dbplane can be read:\n  {}", lines.join("\n  "));
+    }
+    let (place, advice) = match namespace {
+        Some(name) => (
+            format!("namespace {name}"),
+            "ask for the role view there, or name another one with -n",
+        ),
+        None => (
+            "all namespaces".to_owned(),
+            "name one that you may read with -n",
+        ),
+    };
+    format!("you may not read the resources of dbplane in {place}: {advice}")
 }
 
 impl From<io::Error> for Error {
@@ -121,13 +150,18 @@ impl Picture {
     }
 
     fn write(&self, output: OutputArgs, out: &mut impl Write) -> Result<(), OutputError> {
+        let layout = |wide| Layout {
+            wide,
+            width: screen::width(),
+            now: clock::now(),
+        };
         match self {
-            Self::Fleet(fleet) => output
-                .output
-                .write(out, fleet, |out, wide| text::fleet(fleet, out, wide)),
+            Self::Fleet(fleet) => output.output.write(out, fleet, |out, wide| {
+                text::fleet(fleet, out, layout(wide))
+            }),
             Self::One(page) => output
                 .output
-                .write(out, page, |out, wide| text::page(page, out, wide)),
+                .write(out, page, |out, wide| text::page(page, out, layout(wide))),
         }
     }
 
