@@ -30,9 +30,9 @@ use crate::cluster::explained;
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct StatusArgs {
-    /// One resource, such as compute/orders or dbkey/ci; the fleet when absent
-    #[arg(value_name = "KIND/NAME", conflicts_with_all = ["all_namespaces", "selector"])]
-    target: Option<String>,
+    /// One resource, such as compute/orders or dbkey ci; the fleet when absent
+    #[arg(value_name = "KIND/NAME", num_args = 1..=2, conflicts_with_all = ["all_namespaces", "selector"])]
+    targets: Vec<String>,
     #[command(flatten)]
     cluster: ClusterArgs,
     #[command(flatten)]
@@ -57,6 +57,7 @@ pub struct StatusArgs {
 const HELP: &str = "Examples:
   dbplane status -A                               the fleet of all namespaces
   dbplane status -n shop compute/orders           one compute, and the commands that help
+  dbplane status compute orders --as jane         the same, as far as jane may see it
   dbplane status -A --watch                       the same, anew with each change
   dbplane status -A -o json | jq .needsPerson     for a program
   dbplane status -A --exit-status                 for a script: 3 where a person is needed
@@ -81,6 +82,10 @@ pub enum Error {
         namespace: Option<String>,
         not_read: Vec<NotRead>,
     },
+    #[error("name one resource: its page fills a screen")]
+    Several,
+    #[error("{0}")]
+    Selector(String),
     #[error("there is no {0}")]
     NotFound(String),
     #[error(transparent)]
@@ -121,10 +126,9 @@ impl From<io::Error> for Error {
 impl Error {
     /// The exit status of the program.
     pub fn exit_code(&self) -> u8 {
-        if matches!(self, Self::Target(_)) {
-            2
-        } else {
-            1
+        match self {
+            Self::Target(_) | Self::Several | Self::Selector(_) => 2,
+            _ => 1,
         }
     }
 }
@@ -178,15 +182,13 @@ impl Picture {
 /// # Errors
 /// If the resource does not exist, or nothing can be read.
 pub async fn run(args: &StatusArgs, out: &mut impl Write) -> Result<ExitCode, Error> {
-    let subject = match &args.target {
-        None => StatusSubject::Fleet,
-        Some(target) => {
-            let (kind, name) = ResourceKind::and_name(target)?;
-            StatusSubject::One {
-                kind,
-                name: name.to_owned(),
-            }
-        }
+    let subject = match ResourceKind::and_names(&args.targets)?.as_slice() {
+        [] => StatusSubject::Fleet,
+        [(kind, name)] => StatusSubject::One {
+            kind: kind.clone(),
+            name: (*name).to_owned(),
+        },
+        _ => return Err(Error::Several),
     };
     let connected = args.cluster.connect().await?;
     let collector = Collector {

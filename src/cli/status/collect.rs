@@ -11,6 +11,7 @@ use kube::{Api, Client};
 use serde::Serialize;
 
 use super::Error;
+use crate::cli::common::bad_selector;
 use crate::cli::resource::{ObservedResource, ResourceKind};
 use crate::cluster::explained;
 use crate::decide::names::LEASE;
@@ -135,7 +136,12 @@ impl Collector {
         for (kind, listed) in kinds.iter().zip(lists) {
             match listed {
                 Ok(found) => all.extend(found),
-                Err(error) => not_read.push(NotRead::of(kind.resource.plural.clone(), &error)),
+                Err(error) => {
+                    if let Some(message) = bad_selector(&self.params, &error) {
+                        return Err(Error::Selector(message));
+                    }
+                    not_read.push(NotRead::of(kind.resource.plural.clone(), &error));
+                }
             }
         }
         if not_read.len() == kinds.len() {
