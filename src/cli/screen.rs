@@ -260,7 +260,7 @@ mod tests {
         let message = "the branch br-main-42 has compute ep-cool-darkness-123456 already";
         table.plain(["compute/orders".to_owned(), message.to_owned()]);
         assert_eq!(
-            shown(&table, 50),
+            shown(&table, 51),
             "  compute/orders  the branch br-main-42 has compute\n                  ep-cool-darkness-123456 already\n"
         );
         assert_eq!(

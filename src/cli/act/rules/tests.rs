@@ -201,7 +201,7 @@ fn a_rotation_that_cannot_happen_now_names_the_command_that_helps() {
             Some("dbplane reconcile -n shop projectkey/ci"),
         ),
         (
-            json!({"conditions": condition("Ready", "ProjectNotFound")}),
+            json!({"conditions": condition("Ready", "ProjectNotAllowed")}),
             Some("dbplane status -n shop projectkey/ci"),
         ),
         (
