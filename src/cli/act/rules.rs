@@ -294,7 +294,7 @@ fn description(resource: &ObservedResource) -> String {
     }
 }
 
-/// What a request waits for.
+/// The reason why a request is not carried out yet.
 fn awaited(resource: &ObservedResource) -> String {
     match resource.need().what {
         Attention::Nothing => "dbplane has not taken it up yet".to_owned(),

@@ -238,7 +238,7 @@ impl Layout {
     }
 }
 
-/// What is missing for lack of rights takes one line: the texts of the API server repeat it for
+/// Missing rights take one line: the texts of the API server repeat it for
 /// each request.
 fn not_read(
     not_read: &[NotRead],

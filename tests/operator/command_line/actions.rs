@@ -77,6 +77,16 @@ async fn invalid_requests_are_refused_and_change_nothing() {
             "no Compute is selected",
         ),
         (
+            &["restart", "compute", "-l", "app in (a"],
+            2,
+            "is no selector: ",
+        ),
+        (
+            &["restart", "compute", "orders", "dbkey/ci"],
+            2,
+            "do not mix them",
+        ),
+        (
             &["restart", "compute/orders", "--timeout", "soon"],
             2,
             "--timeout",
@@ -388,9 +398,9 @@ async fn missing_rights_to_write_are_reported() {
         0,
         &[
             "Compute  1",
-            "Not read",
-            "projectkeys: ",
-            "the operator's Lease: ",
+            "Not read, for lack of rights (limited to namespace cli-rights): ",
+            "projectkeys, ",
+            "the operator's Lease\n",
         ],
     );
 }
