@@ -46,11 +46,16 @@ pub fn answer() -> io::Result<bool> {
 /// The last word is the one to complete.
 fn for_kubectl(words: Vec<OsString>, out: &mut impl Write) -> io::Result<()> {
     let last = words.len() - 1;
+    let wants_flags = words[last].to_string_lossy().starts_with('-');
     let mut command = completing(&words);
     let candidates = complete(&mut command, words, last, None)?;
     let mut directive = NO_FILES;
     for candidate in candidates.iter().filter(|one| !one.is_hide_set()) {
         let value = candidate.get_value().to_string_lossy();
+        // kubectl offers flags only after a dash.
+        if value.starts_with('-') && !wants_flags {
+            continue;
+        }
         if value.ends_with(['/', '=']) {
             directive |= NO_SPACE;
         }

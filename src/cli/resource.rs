@@ -71,10 +71,10 @@ impl ResourceKind {
         let no_name = |word: &String| NoTarget::Name(word.clone());
         match words {
             [kind, names @ ..] if !kind.contains('/') => {
-                let kind = Self::named(kind)?;
                 if names.is_empty() {
-                    return Err(no_name(&words[0]));
+                    return Err(no_name(kind));
                 }
+                let kind = Self::named(kind)?;
                 let names = names.iter().map(|name| match name.as_str() {
                     name if name.is_empty() || name.contains('/') => {
                         Err(NoTarget::Mixed(name.to_owned()))

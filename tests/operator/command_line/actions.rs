@@ -183,6 +183,12 @@ async fn a_wait_that_times_out_does_not_stop_the_operator() {
         shown.contains("compute/orders") && shown.contains("WaitingForDisruption"),
         "{shown}"
     );
+    let silent = fixture
+        .dbplane(&["restart", "compute", "orders", "--timeout", "2s"])
+        .await
+        .expect(4, &[]);
+    let reason = "restart compute/orders: WaitingForDisruption: ";
+    assert_eq!(silent.err.matches(reason).count(), 1, "{silent:?}");
     fixture
         .patch("compute/orders", json!({"disruption": null}))
         .await;
