@@ -141,7 +141,11 @@ async fn a_rotation_that_cannot_happen_now_is_refused_at_once() {
     let help = format!("dbplane revoked -n cli-no-rotation projectkey/ci --key {oldest}");
     let refused = fixture.dbplane(&["rotate", "dbkey/ci"]).await;
     refused.expect(3, &["3 replaced keys are still valid", &help]);
-    assert_eq!(fixture.get("projectkey/ci").await.unwrap(), before);
+    let after = fixture.get("projectkey/ci").await.unwrap();
+    for place in ["/metadata/annotations/dbplane.dev~1rotate", "/status/keyID"] {
+        assert!(before.pointer(place).is_some(), "{place}");
+        assert_eq!(after.pointer(place), before.pointer(place));
+    }
     // The advice works.
     let live = fixture.live_keys().await;
     let id = &live.iter().find(|key| key["name"] == oldest).unwrap()["id"];
