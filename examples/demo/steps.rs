@@ -329,7 +329,7 @@ pub fn next_steps(terminal: &Terminal, env: &Environment) -> Result<()> {
      kubectl -n shop events --watch
      kubectl -n shop patch compute orders --type merge -p '{\"spec\":{\"deletionProtection\":false}}'
      kubectl delete namespace shop          # and look what is left on the platform
-     kubectl dbplane status -n shop         # what needs attention, and what to do
+     kubectl dbplane status -A              # what needs attention, and what to do
 ",
     );
     terminal.print(&format!("   The platform's console: {}", env.console.url()));
