@@ -197,8 +197,21 @@ impl ResourceRequest {
         }
         match self.failed(before, now) {
             Some(why) => RequestOutcome::Failed(why),
-            None => RequestOutcome::Waits(awaited(now)),
+            None => RequestOutcome::Waits(self.awaited(now)),
         }
+    }
+
+    /// The reason why it is not carried out yet. The state that it resolves is none.
+    fn awaited(&self, now: &ObservedResource) -> String {
+        let need = now.need();
+        let is_resolved = need
+            .condition
+            .and_then(|condition| Reason::of(&condition.reason))
+            .is_some_and(|reason| self.answers().contains(&reason));
+        if is_resolved || need.what == Attention::Nothing {
+            return "dbplane has not taken it up yet".to_owned();
+        }
+        description(now)
     }
 
     fn done(
@@ -291,14 +304,6 @@ fn description(resource: &ObservedResource) -> String {
     match resource.need().condition {
         Some(condition) => describe(condition),
         None => "Pending: dbplane has not looked at it yet.".to_owned(),
-    }
-}
-
-/// The reason why a request is not carried out yet.
-fn awaited(resource: &ObservedResource) -> String {
-    match resource.need().what {
-        Attention::Nothing => "dbplane has not taken it up yet".to_owned(),
-        _ => description(resource),
     }
 }
 
