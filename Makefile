@@ -67,7 +67,8 @@ book: ## the book of docs/SUMMARY.md in target/book (2 min the first time)
 	@docs/build
 
 .PHONY: ecosystem
-ecosystem: control-plane ## real servers and clients: PostgreSQL and its clients, helm, public clients of the platform with the simulator, its console in Chromium; a release of what is here, and its images
+ecosystem: ## real servers and clients: PostgreSQL and its clients, helm, public clients of the platform with the simulator, its console in Chromium; a release of what is here, and its images
+	@tests/control-plane/build openssl
 	@tests/ecosystem/build
 	@SNAPSHOT=1 IMAGE=registry.example/dbplane release/make release "$$(release/make version)-snapshot"
 	cargo test --locked --test ecosystem

@@ -6,8 +6,10 @@ mod advice;
 mod bug_report;
 mod called;
 mod common;
+mod complete;
 pub mod crds;
 mod files;
+mod help;
 mod import;
 mod plan;
 mod platform;
@@ -23,6 +25,7 @@ pub mod validate;
 use std::process::ExitCode;
 
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+pub use complete::answer as complete;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -55,7 +58,7 @@ enum Verb {
 
 /// The command line, independent of the name that the program was called by.
 pub fn command() -> Command {
-    Cli::command()
+    help::grouped(Cli::command())
 }
 
 impl Cli {

@@ -10,7 +10,7 @@ mod port;
 pub mod secrets;
 
 pub use client::{client, client_without_retries, is_unavailable};
-pub use configuration::{ConfigurationError, configuration};
+pub use configuration::{Access, ConfigurationError, configuration};
 pub use digest::digest;
 pub use events::Event;
 pub use explained::explained;

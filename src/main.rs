@@ -4,17 +4,24 @@ use std::process::ExitCode;
 
 use dbplane::cli::Cli;
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    match Cli::of_process().execute().await {
-        Ok(code) => code,
-        Err(error) => {
-            // The only direct output to users, because logging may not have started.
-            #[allow(clippy::print_stderr)]
-            {
-                eprintln!("dbplane: {error}");
-            }
-            ExitCode::FAILURE
+fn main() -> ExitCode {
+    // Before other threads start: it changes the environment.
+    let ended = match dbplane::cli::complete() {
+        Ok(true) => Ok(ExitCode::SUCCESS),
+        Ok(false) => execute(),
+        Err(error) => Err(error.to_string()),
+    };
+    ended.unwrap_or_else(|error| {
+        // The only direct output to users, because logging may not have started.
+        #[allow(clippy::print_stderr)]
+        {
+            eprintln!("dbplane: {error}");
         }
-    }
+        ExitCode::FAILURE
+    })
+}
+
+#[tokio::main]
+async fn execute() -> Result<ExitCode, String> {
+    Cli::of_process().execute().await
 }

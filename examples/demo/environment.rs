@@ -1,6 +1,8 @@
 //! Starts a control plane, a simulated platform, and the operator with its own ServiceAccount.
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -170,8 +172,27 @@ impl Environment {
             .map(Path::to_path_buf)
     }
 
+    /// A folder with the programs that the pages mention, including kubectl's plugin and its
+    /// completions.
+    pub fn programs(&self) -> Result<PathBuf> {
+        let folder = self.folder().join("bin");
+        fs::create_dir(&folder)?;
+        let kubectl = self
+            .kubectl_folder()
+            .ok_or_else(|| Error::new("kubectl has no folder"))?
+            .join("kubectl");
+        symlink(kubectl, folder.join("kubectl"))?;
+        for name in ["dbplane", "dbplane-simulator"] {
+            symlink(program(name)?, folder.join(name))?;
+        }
+        for name in ["kubectl-dbplane", "kubectl_complete-dbplane"] {
+            symlink(program("dbplane")?, folder.join(name))?;
+        }
+        Ok(folder)
+    }
+
     /// A folder that is removed with the cluster.
-    pub fn folder(&self) -> &Path {
+    fn folder(&self) -> &Path {
         self.cluster.sandbox().folder()
     }
 

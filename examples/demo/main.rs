@@ -110,7 +110,7 @@ async fn demo(once: bool, shown: &mut bool) -> Result<()> {
         return Ok(());
     }
     *shown = true;
-    steps::next_steps(&terminal, &env);
+    steps::next_steps(&terminal, &env)?;
     env.until_one_ends().await
 }
 

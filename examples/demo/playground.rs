@@ -3,11 +3,10 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use super::environment::{Environment, PLAYGROUND, program};
-use super::support::{Error, Result};
+use super::environment::{Environment, PLAYGROUND};
+use super::support::Result;
 use super::terminal::Terminal;
 
 /// The file for the other terminal; removed on drop, because it is useless then.
@@ -28,7 +27,7 @@ pub async fn offer(file: &Path, shown: &mut bool) -> Result<()> {
         terminal.print(&env.last_logs());
         return Err(error);
     }
-    let variables = variables(&env, &programs(&env)?);
+    let variables = variables(&env, &env.programs()?);
     // Write beside the target and rename, so that readers never see a partial file.
     let unfinished = file.with_extension("unfinished");
     fs::write(&unfinished, variables)?;
@@ -55,22 +54,6 @@ async fn install(env: &mut Environment) -> Result<()> {
     ])
     .await?;
     env.start_operator().await
-}
-
-/// A folder with the programs that the pages mention, including kubectl's plugin.
-fn programs(env: &Environment) -> Result<PathBuf> {
-    let folder = env.folder().join("bin");
-    fs::create_dir(&folder)?;
-    let kubectl = env
-        .kubectl_folder()
-        .ok_or_else(|| Error::new("kubectl has no folder"))?
-        .join("kubectl");
-    symlink(kubectl, folder.join("kubectl"))?;
-    for name in ["dbplane", "dbplane-simulator"] {
-        symlink(program(name)?, folder.join(name))?;
-    }
-    symlink(program("dbplane")?, folder.join("kubectl-dbplane"))?;
-    Ok(folder)
 }
 
 fn variables(env: &Environment, programs: &Path) -> String {

@@ -312,15 +312,14 @@ async fn delete(terminal: &Terminal, env: &Environment) -> Result<()> {
 }
 
 /// Suggestions for the user of the running demo.
-pub fn next_steps(terminal: &Terminal, env: &Environment) {
+pub fn next_steps(terminal: &Terminal, env: &Environment) -> Result<()> {
     terminal.print("\nYours to try: everything stays up until Ctrl-C. In another terminal:\n");
     terminal.print(&format!(
         "     export KUBECONFIG={}",
         env.kubeconfig().display()
     ));
-    if let Some(folder) = env.kubectl_folder() {
-        terminal.print(&format!("     export PATH={}:$PATH", folder.display()));
-    }
+    let programs = env.programs()?;
+    terminal.print(&format!("     export PATH={}:$PATH", programs.display()));
     terminal.print(
         "
      kubectl -n shop get dbplane
@@ -330,9 +329,11 @@ pub fn next_steps(terminal: &Terminal, env: &Environment) {
      kubectl -n shop events --watch
      kubectl -n shop patch compute orders --type merge -p '{\"spec\":{\"deletionProtection\":false}}'
      kubectl delete namespace shop          # and look what is left on the platform
+     kubectl dbplane status -A              # what needs attention, and what to do
 ",
     );
     terminal.print(&format!("   The platform's console: {}", env.console.url()));
+    Ok(())
 }
 
 async fn compute_id(env: &Environment, name: &str) -> Result<String> {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::words::{Meaning, meaning};
+use crate::api::GROUP;
 use crate::platform::{replace_runs, without_tokens};
 
 const HIDDEN: &str = "[hidden]";
@@ -33,7 +34,7 @@ impl Names {
             Value::String(text) => match meaning(field) {
                 Some(Meaning::Name(sort)) => self.add(sort, text),
                 Some(Meaning::Address) => self.add("host", host(text)),
-                Some(Meaning::Hidden | Meaning::Plain) | None => {}
+                Some(Meaning::Hidden | Meaning::Plain) | None => self.add_ids(text),
             },
             Value::Array(items) => items
                 .iter()
@@ -46,6 +47,17 @@ impl Names {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Adds the platform's identifiers in a text: no resource has those of deleted computes.
+    fn add_ids(&mut self, text: &str) {
+        for run in text.split(|c| !is_of_name(c)) {
+            let name = run.trim_matches(is_joint);
+            let id = name.split('.').next().unwrap_or(name);
+            if let Some(sort) = id_sort(id) {
+                self.add(if id == name { sort } else { "host" }, name);
+            }
         }
     }
 
@@ -100,28 +112,72 @@ impl Names {
         replace_runs(text, is_of_name, |run| self.run(run))
     }
 
-    /// Replaces the names in a run of letters, digits and joining characters. The run may contain
-    /// several names.
+    /// Replaces a run of letters, digits and joining characters, if it is a name. A part of a word
+    /// is none: `dev` is a namespace, and also the end of a group of Kubernetes.
     fn run(&self, run: &str) -> String {
-        let parts: Vec<&str> = run.split_inclusive(is_joint).collect();
-        let (mut clean, mut from) = (String::new(), 0);
-        while let Some(part) = parts.get(from) {
-            let longest = (from + 1..=parts.len()).rev().find_map(|to| {
-                let joined = parts[from..to].concat();
-                let name = joined.trim_end_matches(is_joint);
-                let word = self.words.get(name).or_else(|| self.words.get(&joined))?;
-                let joint = if self.words.contains_key(name) {
-                    &joined[name.len()..]
-                } else {
-                    ""
-                };
-                Some((to, format!("{word}{joint}")))
-            });
-            let (to, text) = longest.unwrap_or_else(|| (from + 1, (*part).to_owned()));
-            clean.push_str(&text);
-            from = to;
+        let name = run.trim_end_matches(is_joint);
+        let end = &run[name.len()..];
+        if is_public(name) {
+            return run.to_owned();
         }
-        clean
+        let whole = self.words.get(name).or_else(|| self.words.get(run));
+        if let Some(word) = whole {
+            let end = if self.words.contains_key(name) {
+                end
+            } else {
+                ""
+            };
+            return format!("{word}{end}");
+        }
+        match self.generated(name) {
+            Some(text) => text + end,
+            None => run.to_owned(),
+        }
+    }
+
+    /// A name that was made of another one, as those of Pods, replicas and keys: `orders-read-x7k2p`.
+    fn generated(&self, name: &str) -> Option<String> {
+        let ends = name.match_indices('-').map(|(end, _)| end);
+        ends.rev().find_map(|end| {
+            let word = self.words.get(&name[..end])?;
+            let mut parts = name[end + 1..].split('-');
+            parts
+                .all(is_generated)
+                .then(|| format!("{word}{}", &name[end..]))
+        })
+    }
+}
+
+/// The group of our own kinds, and names in it: no name of a user.
+fn is_public(name: &str) -> bool {
+    name == GROUP || name.ends_with(&format!(".{GROUP}"))
+}
+
+/// A part of a name that a program has made: long enough, and no word.
+fn is_generated(part: &str) -> bool {
+    let is_word =
+        !part.contains(|c: char| c.is_ascii_digit()) && part.contains(['a', 'e', 'i', 'o', 'u']);
+    part.len() >= 5 && !is_word
+}
+
+/// The kind of object with an identifier of this form: `ep-cool-darkness-123456`, `br-main-42` or,
+/// for a project, `aged-wind-123456`.
+fn id_sort(id: &str) -> Option<&'static str> {
+    let parts: Vec<&str> = id.split('-').collect();
+    let is_word = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase());
+    match parts.as_slice() {
+        ["ep", _, ..] => Some("compute"),
+        ["br", _, ..] => Some("branch"),
+        ["org", _, ..] => Some("organization"),
+        [first, second, number]
+            if is_word(first)
+                && is_word(second)
+                && number.len() >= 6
+                && number.contains(|c: char| c.is_ascii_digit()) =>
+        {
+            Some("project")
+        }
+        _ => None,
     }
 }
 
@@ -207,10 +263,44 @@ mod tests {
                 "GET https://api.platform.example:8443/v2 failed",
                 "GET https://host-1:8443/v2 failed",
             ),
+            (
+                "ci-c1u57e-vpzc5qrz22arf-000000ff",
+                "name-1-c1u57e-vpzc5qrz22arf-000000ff",
+            ),
             ("cities are not meant", "cities are not meant"),
+            (
+                "a workshop, the ci-system and shop-window",
+                "a workshop, the ci-system and shop-window",
+            ),
         ] {
             assert_eq!(names.text(text), redacted);
         }
+    }
+
+    #[test]
+    fn our_own_group_is_no_name() {
+        let objects =
+            ["dev", "dbplane.dev", "accounts"].map(|name| json!({"metadata": {"namespace": name}}));
+        let names = names(&objects);
+        for text in [
+            "accounts.dbplane.dev is forbidden",
+            "dbplane.dev/v1alpha1",
+            "deployments.apps",
+        ] {
+            assert_eq!(names.text(text), text);
+        }
+        assert_eq!(names.text("in namespace dev."), "in namespace namespace-1.");
+    }
+
+    #[test]
+    fn an_identifier_that_no_resource_has_is_replaced() {
+        let note = "deleted ep-cool-darkness-123456 (ep-cool-darkness-123456.eu.platform.example) of br-old-7 in aged-wind-654321";
+        let event = json!({"note": note, "type": "Normal"});
+        let redacted = names(std::slice::from_ref(&event)).redact(&event);
+        assert_eq!(
+            redacted["note"],
+            "deleted compute-1 (host-1) of branch-1 in project-1"
+        );
     }
 
     #[test]

@@ -10,8 +10,8 @@ use crate::bug_report::{self, BugReport, BugReportScope, Names};
 /// differ from their spec, events, metrics
 ///
 /// Writes YAML to standard output, so that you can read it before you send it. The command changes
-/// nothing and reads no Secret. It replaces the names of namespaces, objects, projects, hosts and
-/// users by distinct placeholders, and leaves out labels, your own annotations and templates. It
+/// nothing and reads no Secret. It replaces the names of namespaces, objects, hosts and users, and
+/// the platform's identifiers, by distinct placeholders, and leaves out labels, your own annotations and templates. It
 /// connects to the cluster of KUBECONFIG. The report lists everything that you may not read as
 /// missing.
 #[derive(Debug, clap::Args)]

@@ -10,6 +10,16 @@ const OWN: &str = "dbplane";
 /// The file name that kubectl looks for, and the command that users type.
 const PLUGIN: (&str, &str) = ("kubectl-dbplane", "kubectl dbplane");
 
+/// The file name by which kubectl asks for completions of the plugin.
+const COMPLETER: &str = "kubectl_complete-dbplane";
+
+/// True if kubectl runs this program for completions.
+pub fn completes_for_kubectl() -> bool {
+    std::env::args_os()
+        .next()
+        .is_some_and(|path| Path::new(&path).file_stem() == Some(OsStr::new(COMPLETER)))
+}
+
 /// The command that users type to run this program.
 pub fn program() -> &'static str {
     static NAME: LazyLock<&str> = LazyLock::new(|| {

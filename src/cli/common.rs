@@ -2,7 +2,7 @@
 //! format.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use kube::Client;
@@ -10,14 +10,23 @@ use kube::api::ListParams;
 use secrecy::SecretString;
 use serde::Serialize;
 
-use crate::cluster::{ConfigurationError, configuration, explained};
+use crate::cluster::{Access, ConfigurationError, configuration, explained};
 
 /// The cluster that a command connects to.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct ClusterArgs {
+    /// Kubeconfig; the files of KUBECONFIG when absent
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig; the current one when absent
     #[arg(long, value_name = "NAME")]
-    pub context: Option<String>,
+    context: Option<String>,
+    /// User to impersonate, such as system:serviceaccount:shop:deploy
+    #[arg(long = "as", value_name = "USER")]
+    as_user: Option<String>,
+    /// Group to impersonate; the flag may be repeated
+    #[arg(long = "as-group", value_name = "GROUP", requires = "as_user")]
+    as_groups: Vec<String>,
 }
 
 /// The reason why there is no connection to a cluster.
@@ -28,7 +37,7 @@ pub enum ConnectionError {
     #[error("cannot connect to the cluster: {}", explained(.0))]
     Client(kube::Error),
     #[error(
-        "the cluster cannot be reached at {url}: {}. Does it run, and is it the one that you mean? KUBECONFIG and --context choose another",
+        "the cluster cannot be reached at {url}: {}. Does it run, and is it the one that you mean? --kubeconfig and --context choose another",
         explained(.cause)
     )]
     Unreachable { url: String, cause: kube::Error },
@@ -44,13 +53,22 @@ pub struct Connected {
 }
 
 impl ClusterArgs {
+    fn access(&self) -> Access {
+        Access {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+            user: self.as_user.clone(),
+            groups: self.as_groups.clone(),
+        }
+    }
+
     /// Requests the API server's version, so that an unreachable cluster is reported once and
     /// clearly.
     ///
     /// # Errors
     /// If there is no kubeconfig, or its cluster cannot be reached.
     pub async fn connect(&self) -> Result<Connected, ConnectionError> {
-        let config = configuration(self.context.as_deref()).await?;
+        let config = configuration(&self.access()).await?;
         let namespace = config.default_namespace.clone();
         let url = config.cluster_url.to_string();
         let client = Client::try_from(config).map_err(ConnectionError::Client)?;
@@ -99,6 +117,18 @@ impl ScopeArgs {
             Some(selector) => ListParams::default().labels(selector),
             None => ListParams::default(),
         }
+    }
+}
+
+/// The message for a selector that the API server cannot parse.
+pub fn bad_selector(params: &ListParams, error: &kube::Error) -> Option<String> {
+    let selector = params.label_selector.as_ref()?;
+    match error {
+        kube::Error::Api(status) if status.code == 400 => Some(format!(
+            "-l {selector:?} is no selector: {}. Write it as for kubectl, such as app=web or 'app in (web, api)'",
+            status.message
+        )),
+        _ => None,
     }
 }
 

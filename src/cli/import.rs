@@ -51,7 +51,7 @@ pub struct ImportArgs {
     project: Vec<ProjectId>,
     /// Read a Terraform or OpenTofu state (terraform state pull) instead of the platform: a file,
     /// or - for standard input
-    #[arg(long, value_name = "STATE|-", conflicts_with_all = ["base_url", "context"])]
+    #[arg(long, value_name = "STATE|-", conflicts_with_all = ["base_url", "kubeconfig", "context", "as_user"])]
     from_terraform: Option<PathBuf>,
     /// Directory for the files: a kustomization, with a directory for each project and a file for
     /// each compute; standard output when absent

@@ -1,9 +1,12 @@
 //! Shows the progress of longer work on standard error, if that is a terminal, and removes it at
 //! the end.
 
+use std::io::Write;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::screen::stderr;
 
 /// Shorter work shows no progress.
 const QUICK: Duration = Duration::from_secs(1);
@@ -30,8 +33,11 @@ impl Progress {
         ))
     }
 
-    pub fn show(&self, what: String) {
-        self.0.set_message(what);
+    /// Writes a line that stays, and shows it as what the command waits for.
+    pub fn say(&self, what: &str) {
+        self.0.set_message(what.to_owned());
+        // Without standard error the command still does its work.
+        let _ = self.0.suspend(|| writeln!(stderr(), "{what}"));
     }
 
     /// Counts one more.

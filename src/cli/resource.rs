@@ -28,8 +28,14 @@ pub struct ResourceKind {
 pub enum NoTarget {
     #[error("{word} is no kind of dbplane. Its kinds are: {}", known.join(", "))]
     Kind { word: String, known: Vec<String> },
-    #[error("{0} names no resource: write KIND/NAME, such as compute/orders")]
+    #[error(
+        "{0} names no resource: write KIND/NAME or KIND NAME, such as compute/orders or compute orders"
+    )]
     Name(String),
+    #[error(
+        "{0:?} is no name after a kind: write KIND NAME NAME or KIND/NAME KIND/NAME, and do not mix them"
+    )]
+    Mixed(String),
 }
 
 impl ResourceKind {
@@ -60,14 +66,30 @@ impl ResourceKind {
         }
     }
 
-    /// The kind and the name in `kind/name`.
-    pub fn and_name(target: &str) -> Result<(Self, &str), NoTarget> {
-        let (kind, name) = target
-            .split_once('/')
-            .ok_or_else(|| NoTarget::Name(target.to_owned()))?;
-        match name {
-            "" => Err(NoTarget::Name(target.to_owned())),
-            name => Ok((Self::named(kind)?, name)),
+    /// The kinds and names in `kind/name …` or `kind name …`, as kubectl reads them.
+    pub fn and_names(words: &[String]) -> Result<Vec<(Self, &str)>, NoTarget> {
+        let no_name = |word: &String| NoTarget::Name(word.clone());
+        match words {
+            [kind, names @ ..] if !kind.contains('/') => {
+                if names.is_empty() {
+                    return Err(no_name(kind));
+                }
+                let kind = Self::named(kind)?;
+                let names = names.iter().map(|name| match name.as_str() {
+                    name if name.is_empty() || name.contains('/') => {
+                        Err(NoTarget::Mixed(name.to_owned()))
+                    }
+                    name => Ok((kind.clone(), name)),
+                });
+                names.collect()
+            }
+            targets => {
+                let named = targets.iter().map(|target| match target.split_once('/') {
+                    Some((kind, name)) if !name.is_empty() => Ok((Self::named(kind)?, name)),
+                    _ => Err(no_name(target)),
+                });
+                named.collect()
+            }
         }
     }
 
@@ -247,9 +269,35 @@ mod tests {
         }
         let error = ResourceKind::named("pod").unwrap_err().to_string();
         assert!(error.contains("compute or computes or dbc"), "{error}");
-        assert_eq!(ResourceKind::and_name("dbacct/prod").unwrap().1, "prod");
-        for wrong in ["compute", "compute/", "/orders", "pod/x"] {
-            assert!(ResourceKind::and_name(wrong).is_err(), "{wrong}");
+    }
+
+    #[test]
+    fn resources_are_named_as_for_kubectl() {
+        let words = |line: &str| -> Vec<String> { line.split(' ').map(str::to_owned).collect() };
+        for (line, expected) in [
+            ("dbacct/prod", &["Account/prod"][..]),
+            ("compute orders", &["Compute/orders"]),
+            ("dbc a b", &["Compute/a", "Compute/b"]),
+            ("dbc/a dbkey/b", &["Compute/a", "ProjectKey/b"]),
+        ] {
+            let words = words(line);
+            let found = ResourceKind::and_names(&words).unwrap();
+            let found: Vec<_> = found
+                .iter()
+                .map(|(kind, name)| format!("{}/{name}", kind.name()))
+                .collect();
+            assert_eq!(found, expected, "{line}");
+        }
+        for wrong in [
+            "compute",
+            "compute/",
+            "/orders",
+            "pod/x",
+            "pod x",
+            "dbc/a b",
+            "dbc a dbc/b",
+        ] {
+            assert!(ResourceKind::and_names(&words(wrong)).is_err(), "{wrong}");
         }
     }
 }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::clock;
-use crate::cluster::{client, configuration, explained};
+use crate::cluster::{Access, client, configuration, explained};
 use crate::config::OperatorSettings;
 use crate::controller::{self, Aside, Election, Operator};
 use crate::decide::Limits;
@@ -285,7 +285,7 @@ async fn try_clients(
     leadership: &Leadership,
     stop: &CancellationToken,
 ) -> Result<ClusterClients, String> {
-    let config = configuration(None)
+    let config = configuration(&Access::default())
         .await
         .map_err(|error| error.to_string())?;
     let host = config.cluster_url.host().map(str::to_owned);

@@ -1,10 +1,13 @@
 //! Output for users: colours and columns, without hidden characters in untrusted texts.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use textwrap::core::display_width;
+use textwrap::{WordSeparator, WordSplitter};
 
 use crate::decide::Attention;
 use crate::text;
@@ -49,28 +52,68 @@ impl Table {
         self.row(cells.into_iter().map(|text| (text, PLAIN)));
     }
 
-    pub fn write(&self, out: &mut impl Write, indent: &str) -> io::Result<()> {
+    /// With a width, the last column continues on lines of its own. A column that is too narrow for
+    /// that begins on the next line.
+    pub fn write(
+        &self,
+        out: &mut impl Write,
+        indent: &str,
+        width: Option<usize>,
+    ) -> io::Result<()> {
         let columns = self.0.iter().map(Vec::len).max().unwrap_or_default();
         let mut widths = vec![0; columns];
         for row in &self.0 {
             for (width, (text, _)) in widths.iter_mut().zip(row) {
-                *width = text.chars().count().max(*width);
+                *width = display_width(text).max(*width);
             }
         }
         for row in &self.0 {
-            let mut line = String::new();
-            for (column, (text, style)) in row.iter().enumerate() {
-                let padding = if column + 1 < row.len() {
-                    widths[column] + 2 - text.chars().count()
-                } else {
-                    0
-                };
+            let Some(((last, last_style), before)) = row.split_last() else {
+                continue;
+            };
+            let mut line = indent.to_owned();
+            for ((text, style), width) in before.iter().zip(&widths) {
+                let padding = width + 2 - display_width(text);
                 line.push_str(&format!("{style}{text}{style:#}{:padding$}", ""));
             }
-            writeln!(out, "{indent}{}", line.trim_end())?;
+            let mut column = display_width(&line);
+            let is_narrow =
+                width.is_some_and(|width| column + NARROWEST.min(display_width(last)) > width);
+            if is_narrow && !before.is_empty() {
+                writeln!(out, "{}", line.trim_end())?;
+                column = indent.len() + 4;
+                line = " ".repeat(column);
+            }
+            for part in wrapped(last, column, width) {
+                line.push_str(&format!("{last_style}{part}{last_style:#}"));
+                writeln!(out, "{}", line.trim_end())?;
+                line = " ".repeat(column);
+            }
         }
         Ok(())
     }
+}
+
+/// Below this width a column is hard to read.
+const NARROWEST: usize = 30;
+
+/// The width of the terminal; `None` if standard output is none.
+pub fn width() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
+    Some(width.0.into())
+}
+
+/// The lines of a text after `indent` columns. Words stay whole, so that identifiers and commands
+/// can be copied.
+pub fn wrapped(text: &str, indent: usize, width: Option<usize>) -> Vec<Cow<'_, str>> {
+    let Some(width) = width else {
+        return vec![text.into()];
+    };
+    let options = textwrap::Options::new(width.saturating_sub(indent))
+        .break_words(false)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation);
+    textwrap::wrap(text, options)
 }
 
 /// Longer than any text of dbplane.
@@ -186,7 +229,7 @@ mod tests {
         let mut table = Table::default();
         table.plain(["a\nb".to_owned(), "c".to_owned()]);
         let mut out = Vec::new();
-        table.write(&mut out, "").unwrap();
+        table.write(&mut out, "", None).unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "a b  c\n");
     }
 
@@ -196,11 +239,48 @@ mod tests {
         table.plain(["Compute".to_owned(), "2".to_owned()]);
         let mut out = Vec::new();
         table
-            .write(&mut anstream::StripStream::new(&mut out), "  ")
+            .write(&mut anstream::StripStream::new(&mut out), "  ", None)
             .unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "  KIND     N\n  Compute  2\n"
         );
+    }
+
+    fn shown(table: &Table, width: usize) -> String {
+        let mut out = Vec::new();
+        let plain = &mut anstream::StripStream::new(&mut out);
+        table.write(plain, "  ", Some(width)).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_last_column_continues_below_itself() {
+        let mut table = Table::default();
+        let message = "the branch br-main-42 has compute ep-cool-darkness-123456 already";
+        table.plain(["compute/orders".to_owned(), message.to_owned()]);
+        assert_eq!(
+            shown(&table, 51),
+            "  compute/orders  the branch br-main-42 has compute\n                  ep-cool-darkness-123456 already\n"
+        );
+        assert_eq!(
+            shown(&table, 40),
+            "  compute/orders\n      the branch br-main-42 has compute\n      ep-cool-darkness-123456 already\n"
+        );
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal_and_no_word_is_lost() {
+        let words = "數據庫 ep-1 is not there: correct spec.computeID, or remove the resource";
+        for width in 30..90 {
+            let mut table = Table::default();
+            table.plain(["orders".to_owned(), "Refused".to_owned(), words.to_owned()]);
+            let shown = shown(&table, width);
+            for line in shown.lines() {
+                assert!(display_width(line) <= width, "{width}: {line}");
+            }
+            let found: Vec<_> = shown.split_whitespace().skip(2).collect();
+            assert_eq!(found.join(" "), words);
+        }
     }
 }

@@ -9,12 +9,15 @@ mod watch;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use self::collect::Collector;
+use self::collect::{Collector, NotRead};
 use self::fleet::Fleet;
 use self::page::ResourcePage;
+use self::text::Layout;
 use super::common::{ClusterArgs, ConnectionError, OutputArgs, OutputError, ScopeArgs};
 use super::progress::during;
 use super::resource::{NoTarget, ResourceKind};
+use super::screen;
+use crate::clock;
 use crate::cluster::explained;
 
 /// Show the resources that need attention, wait or are in progress, and the accounts; or everything
@@ -27,9 +30,9 @@ use crate::cluster::explained;
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct StatusArgs {
-    /// One resource, such as compute/orders or dbkey/ci; the fleet when absent
-    #[arg(value_name = "KIND/NAME", conflicts_with_all = ["all_namespaces", "selector"])]
-    target: Option<String>,
+    /// One resource, such as compute/orders or dbkey ci; the fleet when absent
+    #[arg(value_name = "KIND/NAME", num_args = 1..=2, conflicts_with_all = ["all_namespaces", "selector"])]
+    targets: Vec<String>,
     #[command(flatten)]
     cluster: ClusterArgs,
     #[command(flatten)]
@@ -54,6 +57,7 @@ pub struct StatusArgs {
 const HELP: &str = "Examples:
   dbplane status -A                               the fleet of all namespaces
   dbplane status -n shop compute/orders           one compute, and the commands that help
+  dbplane status compute orders --as jane         the same, as far as jane may see it
   dbplane status -A --watch                       the same, anew with each change
   dbplane status -A -o json | jq .needsPerson     for a program
   dbplane status -A --exit-status                 for a script: 3 where a person is needed
@@ -73,14 +77,44 @@ pub enum Error {
     Target(#[from] NoTarget),
     #[error("cannot read {what}: {}", explained(.cause))]
     Read { what: String, cause: kube::Error },
-    #[error("nothing of dbplane can be read:\n  {}", .0.join("\n  "))]
-    NothingRead(Vec<String>),
+    #[error("{}", nothing_read(.namespace.as_deref(), .not_read))]
+    NothingRead {
+        namespace: Option<String>,
+        not_read: Vec<NotRead>,
+    },
+    #[error("name one resource: its page fills a screen")]
+    Several,
+    #[error("{0}")]
+    Selector(String),
     #[error("there is no {0}")]
     NotFound(String),
     #[error(transparent)]
     Write(#[from] OutputError),
     #[error("cannot wait for Ctrl-C: {0}")]
     Signal(String),
+}
+
+fn nothing_read(namespace: Option<&str>, not_read: &[NotRead]) -> String {
+    if not_read.iter().all(NotRead::is_unknown) {
+        return "the cluster does not know the kinds of dbplane: install its definitions, \
+             or choose another cluster with --context"
+            .to_owned();
+    }
+    if !not_read.iter().all(NotRead::is_forbidden) {
+        let lines: Vec<String> = not_read.iter().map(NotRead::to_string).collect();
+        return format!("nothing of dbplane can be read:\n  {}", lines.join("\n  "));
+    }
+    let (place, advice) = match namespace {
+        Some(name) => (
+            format!("namespace {name}"),
+            "ask for the role view there, or name another one with -n",
+        ),
+        None => (
+            "all namespaces".to_owned(),
+            "name one that you may read with -n",
+        ),
+    };
+    format!("you may not read the resources of dbplane in {place}: {advice}")
 }
 
 impl From<io::Error> for Error {
@@ -92,10 +126,9 @@ impl From<io::Error> for Error {
 impl Error {
     /// The exit status of the program.
     pub fn exit_code(&self) -> u8 {
-        if matches!(self, Self::Target(_)) {
-            2
-        } else {
-            1
+        match self {
+            Self::Target(_) | Self::Several | Self::Selector(_) => 2,
+            _ => 1,
         }
     }
 }
@@ -121,13 +154,18 @@ impl Picture {
     }
 
     fn write(&self, output: OutputArgs, out: &mut impl Write) -> Result<(), OutputError> {
+        let layout = |wide| Layout {
+            wide,
+            width: screen::width(),
+            now: clock::now(),
+        };
         match self {
-            Self::Fleet(fleet) => output
-                .output
-                .write(out, fleet, |out, wide| text::fleet(fleet, out, wide)),
+            Self::Fleet(fleet) => output.output.write(out, fleet, |out, wide| {
+                text::fleet(fleet, out, layout(wide))
+            }),
             Self::One(page) => output
                 .output
-                .write(out, page, |out, wide| text::page(page, out, wide)),
+                .write(out, page, |out, wide| text::page(page, out, layout(wide))),
         }
     }
 
@@ -144,15 +182,13 @@ impl Picture {
 /// # Errors
 /// If the resource does not exist, or nothing can be read.
 pub async fn run(args: &StatusArgs, out: &mut impl Write) -> Result<ExitCode, Error> {
-    let subject = match &args.target {
-        None => StatusSubject::Fleet,
-        Some(target) => {
-            let (kind, name) = ResourceKind::and_name(target)?;
-            StatusSubject::One {
-                kind,
-                name: name.to_owned(),
-            }
-        }
+    let subject = match ResourceKind::and_names(&args.targets)?.as_slice() {
+        [] => StatusSubject::Fleet,
+        [(kind, name)] => StatusSubject::One {
+            kind: kind.clone(),
+            name: (*name).to_owned(),
+        },
+        _ => return Err(Error::Several),
     };
     let connected = args.cluster.connect().await?;
     let collector = Collector {

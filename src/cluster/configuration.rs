@@ -3,10 +3,11 @@
 use std::env;
 use std::error::Error;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use hyper_util::client::proxy::matcher::Matcher;
 use kube::Config;
-use kube::config::{InferConfigError, KubeConfigOptions, KubeconfigError};
+use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 /// The reason why there is no configuration for the cluster.
 #[derive(Debug, thiserror::Error)]
@@ -40,22 +41,39 @@ impl From<InferConfigError> for ConfigurationError {
     }
 }
 
-/// The cluster of a context of the kubeconfig. Without a name: that of the current context, or the
-/// cluster that this process runs in.
+/// The way to a cluster, as kubectl's flags of these names choose it.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// The files of KUBECONFIG when absent.
+    pub kubeconfig: Option<PathBuf>,
+    /// The current context when absent.
+    pub context: Option<String>,
+    /// The user and groups to impersonate.
+    pub user: Option<String>,
+    pub groups: Vec<String>,
+}
+
+/// The cluster of a context of the kubeconfig. Without a file and a context: that of the current
+/// context, or the cluster that this process runs in.
 ///
 /// # Errors
 /// If there is no kubeconfig, or it is unusable.
-pub async fn configuration(context: Option<&str>) -> Result<Config, ConfigurationError> {
-    let config = match context {
-        None => Config::infer().await?,
-        Some(context) => {
-            let options = KubeConfigOptions {
-                context: Some(context.to_owned()),
-                ..KubeConfigOptions::default()
-            };
-            Config::from_kubeconfig(&options).await?
+pub async fn configuration(access: &Access) -> Result<Config, ConfigurationError> {
+    let options = KubeConfigOptions {
+        context: access.context.clone(),
+        ..KubeConfigOptions::default()
+    };
+    let mut config = match (&access.kubeconfig, &access.context) {
+        (None, None) => Config::infer().await?,
+        (None, Some(_)) => Config::from_kubeconfig(&options).await?,
+        (Some(file), _) => {
+            Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &options).await?
         }
     };
+    if access.user.is_some() {
+        config.auth_info.impersonate = access.user.clone();
+        config.auth_info.impersonate_groups = Some(access.groups.clone());
+    }
     let named = ["HTTPS_PROXY", "https_proxy"].map(|name| env::var(name).ok());
     Ok(as_kubectl_does(config, named, &Matcher::from_system()))
 }

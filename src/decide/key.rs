@@ -30,7 +30,7 @@ pub use self::delete::may_miss_its_project;
 pub use self::in_use::KeyAccount;
 pub use self::naming::attempts;
 pub use self::pace::list_interval;
-pub use self::rotation::due_regularly;
+pub use self::rotation::{MOST as MOST_REPLACED, due_regularly};
 use self::secret::trusted;
 pub use self::secret::{KeySecretView, SecretContents};
 pub use self::status::status;

@@ -110,6 +110,11 @@ fn an_unreachable_cluster_is_reported_as_such() {
     ] {
         let (code, said) = run(args, &kubeconfig);
         assert_eq!(code, Some(1), "{args}: {said}");
+        let (by_flag, same) = run(
+            &format!("{args} --kubeconfig {}", kubeconfig.display()),
+            Path::new("/nowhere"),
+        );
+        assert_eq!((by_flag, &same), (code, &said), "{args}");
         for words in ["https://127.0.0.1:9/", "Connection refused", "--context"] {
             assert!(said.contains(words), "{args}: {said}");
         }
@@ -156,7 +161,7 @@ fn there_are_completions_for_five_shells() {
         let printed = dbplane(&["completion", shell]);
         let text = String::from_utf8(printed.stdout).unwrap();
         assert!(
-            printed.status.success() && text.contains("confirm-deletion"),
+            printed.status.success() && text.contains("DBPLANE_COMPLETE"),
             "{shell}"
         );
         if shell == "bash" {

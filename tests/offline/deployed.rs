@@ -303,3 +303,17 @@ fn kustomize_knows_every_field_that_names_an_object() {
     }
     assert!(count >= 10, "only {count} such fields were found");
 }
+
+#[test]
+fn users_may_read_one_lease_where_that_is_switched_on() {
+    let role: Value = serde_saphyr::from_str(&read("deploy/leader-reader/role.yaml")).unwrap();
+    let rule = json!([{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "resourceNames": ["dbplane"], "verbs": ["get"]}]);
+    assert_eq!((&role["kind"], &role["rules"]), (&json!("Role"), &rule));
+    let values: Value = serde_saphyr::from_str(&read("deploy/chart/values.yaml")).unwrap();
+    assert_eq!(values["leaderReader"]["enabled"], false);
+    let binding: Value =
+        serde_saphyr::from_str(&read("deploy/leader-reader/binding.yaml")).unwrap();
+    assert_eq!(values["leaderReader"]["subjects"], binding["subjects"]);
+    let of_chart = read("deploy/chart/roles/leader-reader.yaml");
+    assert_eq!(of_chart, read("deploy/leader-reader/role.yaml"));
+}

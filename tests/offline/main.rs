@@ -17,6 +17,7 @@ mod deployed;
 mod import;
 mod manifests;
 mod monitoring;
+mod needs;
 mod pages;
 mod pictures;
 mod reference;

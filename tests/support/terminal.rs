@@ -18,11 +18,15 @@ pub struct Terminal(OpenptyResult);
 
 impl Terminal {
     pub fn open() -> Self {
+        Self::of_width(200)
+    }
+
+    pub fn of_width(columns: u16) -> Self {
         Self(
             openpty(
                 &Winsize {
                     ws_row: 24,
-                    ws_col: 200,
+                    ws_col: columns,
                     ws_xpixel: 0,
                     ws_ypixel: 0,
                 },

@@ -1,16 +1,19 @@
 //! The rules of each command: the request that it writes, when it rejects a resource, and how it
 //! recognizes the outcome.
 
+mod keys;
+
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use self::keys::{cannot_rotate, meant, no_revocation, no_rotation, repeatable};
+
 use crate::api::Condition;
 use crate::cli::called::program;
 use crate::cli::resource::ObservedResource;
-use crate::decide::Reason;
-use crate::decide::names;
+use crate::decide::{Attention, Reason, names};
 use crate::domain::ComputeId;
 
 /// A request to the operator.
@@ -117,6 +120,7 @@ impl ResourceRequest {
         match self {
             A::Restart | A::Rotate | A::Adopt(_) => not_writable(resource).or_else(|| match self {
                 A::Restart => no_restart(resource),
+                A::Rotate => no_rotation(resource),
                 A::Adopt(id) => no_adoption(resource, id.as_ref()),
                 _ => None,
             }),
@@ -193,8 +197,21 @@ impl ResourceRequest {
         }
         match self.failed(before, now) {
             Some(why) => RequestOutcome::Failed(why),
-            None => RequestOutcome::Waits(description(now)),
+            None => RequestOutcome::Waits(self.awaited(now)),
         }
+    }
+
+    /// The reason why it is not carried out yet. The state that it resolves is none.
+    fn awaited(&self, now: &ObservedResource) -> String {
+        let need = now.need();
+        let is_resolved = need
+            .condition
+            .and_then(|condition| Reason::of(&condition.reason))
+            .is_some_and(|reason| self.answers().contains(&reason));
+        if is_resolved || need.what == Attention::Nothing {
+            return "dbplane has not taken it up yet".to_owned();
+        }
+        description(now)
     }
 
     fn done(
@@ -248,7 +265,7 @@ impl ResourceRequest {
 
     fn failed(&self, before: &ObservedResource, now: &ObservedResource) -> Option<String> {
         let without_success: &[Reason] = match self {
-            A::Rotate => &[Reason::NewKeyRefused],
+            A::Rotate => &[Reason::NewKeyRefused, Reason::RotationWaiting],
             A::Restart => &[Reason::RestartUnconfirmed],
             _ => &[],
         };
@@ -260,7 +277,13 @@ impl ResourceRequest {
             return Some(stalled);
         }
         let refused = with_reason(now, without_success)?;
-        (with_reason(before, without_success).as_ref() != Some(&refused)).then_some(refused)
+        if with_reason(before, without_success).as_ref() == Some(&refused) {
+            return None;
+        }
+        Some(match self {
+            A::Rotate => cannot_rotate(now, &refused),
+            _ => refused,
+        })
     }
 }
 
@@ -319,91 +342,6 @@ fn no_adoption(resource: &ObservedResource, id: Option<&ComputeId>) -> Option<St
             description(resource)
         )),
         (Some(_), None) | (None, None) => None,
-    }
-}
-
-const ALL: &str = "all";
-
-struct RevocableKey {
-    name: String,
-    id: String,
-}
-
-impl RevocableKey {
-    fn is(&self, word: &str) -> bool {
-        word == self.name || word == self.id
-    }
-}
-
-/// The keys in the status that a user may have to revoke: lost keys come first.
-fn revocable(resource: &ObservedResource) -> Vec<RevocableKey> {
-    let mut keys = Vec::new();
-    for list in ["lostKeys", "previousKeys"] {
-        for key in resource.status[list].as_array().into_iter().flatten() {
-            keys.push(RevocableKey {
-                name: key["name"].as_str().unwrap_or_default().to_owned(),
-                id: key["id"].to_string(),
-            });
-        }
-    }
-    if let Some(name) = resource.text("/keyName")
-        && resource.is_deleting()
-    {
-        keys.push(RevocableKey {
-            name: name.to_owned(),
-            id: resource.status["keyID"].to_string(),
-        });
-    }
-    keys
-}
-
-/// The names of the keys that the arguments refer to.
-fn meant(resource: &ObservedResource, words: &[String]) -> Vec<String> {
-    let lost = resource.status["lostKeys"].as_array().map_or(0, Vec::len);
-    let known = revocable(resource);
-    let by_all = if resource.is_deleting() {
-        known.len()
-    } else {
-        lost
-    };
-    let says_all = words.iter().any(|word| word == ALL);
-    let mut names = Vec::new();
-    for (index, key) in known.into_iter().enumerate() {
-        if (says_all && index < by_all) || words.iter().any(|word| key.is(word)) {
-            names.push(key.name);
-        }
-    }
-    names
-}
-
-fn no_revocation(resource: &ObservedResource, words: &[String]) -> Option<String> {
-    let known = revocable(resource);
-    if meant(resource, words).is_empty() && words.iter().any(|word| word == ALL) {
-        return Some("no key of it has to be revoked by hand".to_owned());
-    }
-    let names = known
-        .iter()
-        .map(|key| key.name.as_str())
-        .collect::<Vec<_>>()
-        .join(", ");
-    let unknown = words
-        .iter()
-        .find(|word| *word != ALL && !known.iter().any(|key| key.is(word)));
-    let others = if names.is_empty() {
-        "there are none".to_owned()
-    } else {
-        format!("those are: {names}")
-    };
-    unknown.map(|word| format!("{word} is no key of it that has to be revoked by hand; {others}"))
-}
-
-/// A value of an annotation takes effect once. To repeat it, this writes another text with the same
-/// meaning.
-fn repeatable(text: String, before: Option<&str>) -> String {
-    if before.map(str::trim) == Some(text.as_str()) {
-        text + ","
-    } else {
-        text
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Error;
 use super::rules::ResourceRequest;
-use crate::cli::common::{Connected, ScopeArgs};
+use crate::cli::common::{Connected, ScopeArgs, bad_selector};
 use crate::cli::resource::{ObservedResource, ResourceKind};
 
 /// A resource of a command.
@@ -15,7 +15,7 @@ pub struct RequestTarget {
 /// Resources by name, or by kind and selector.
 #[derive(Debug, clap::Args)]
 pub struct Targets {
-    /// Resources, such as compute/orders; or one kind, with -l or --all
+    /// Resources, such as compute/orders or compute orders; or one kind, with -l or --all
     #[arg(value_name = "KIND/NAME", required = true)]
     targets: Vec<String>,
     #[command(flatten)]
@@ -73,9 +73,9 @@ impl Targets {
     ) -> Result<Vec<RequestTarget>, Error> {
         let namespace = self.scope.namespace(connected);
         let mut found = Vec::new();
-        for target in targets {
-            let (kind, name) = ResourceKind::and_name(target)?;
+        for (kind, name) in ResourceKind::and_names(targets)? {
             check(request, &kind)?;
+            let target = format!("{}/{name}", kind.name().to_lowercase());
             let read = kind.get(&connected.client, namespace, name).await;
             let read = read.map_err(|cause| Error::Read {
                 what: target.clone(),
@@ -100,16 +100,14 @@ impl Targets {
     ) -> Result<Vec<RequestTarget>, Error> {
         let kind = ResourceKind::named(kind)?;
         check(request, &kind)?;
-        let listed = kind
-            .list(
-                &connected.client,
-                self.scope.namespace(connected),
-                &self.scope.list_params(),
-            )
-            .await;
-        let listed = listed.map_err(|cause| Error::Read {
-            what: kind.resource.plural.clone(),
-            cause,
+        let (namespace, params) = (self.scope.namespace(connected), self.scope.list_params());
+        let listed = kind.list(&connected.client, namespace, &params).await;
+        let listed = listed.map_err(|cause| match bad_selector(&params, &cause) {
+            Some(message) => Error::Usage(message),
+            None => Error::Read {
+                what: kind.resource.plural.clone(),
+                cause,
+            },
         })?;
         if listed.is_empty() {
             return Err(Error::Refused(vec![format!(

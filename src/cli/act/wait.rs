@@ -67,13 +67,16 @@ pub struct Wait<'a> {
 }
 
 impl Wait<'_> {
+    /// Says what it waits for at once, and each time that this changes.
     pub async fn until_done(self, timeout: Duration, progress: &Progress) -> RequestEnd {
         let mut last = String::new();
         let ended = tokio::time::timeout(
             timeout,
             self.outcome(|text| {
-                progress.show(format!("{} {}: {text}", self.request.verb(), self.before));
-                last = text;
+                if text != last {
+                    progress.say(&format!("{} {}: {text}", self.request.verb(), self.before));
+                    last = text;
+                }
             }),
         );
         match ended.await {

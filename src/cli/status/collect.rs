@@ -1,5 +1,7 @@
 //! Reads the data for a status from the cluster, with the user's rights.
 
+use std::fmt;
+
 use futures::future::join_all;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -9,6 +11,7 @@ use kube::{Api, Client};
 use serde::Serialize;
 
 use super::Error;
+use crate::cli::common::bad_selector;
 use crate::cli::resource::{ObservedResource, ResourceKind};
 use crate::cluster::explained;
 use crate::decide::names::LEASE;
@@ -24,6 +27,59 @@ pub struct Collector {
     pub operator_namespace: String,
     /// The URL of the operator's metrics.
     pub metrics_url: Option<String>,
+}
+
+/// Something that could not be read. Programs get its text.
+#[derive(Clone, Debug, Serialize)]
+#[serde(into = "String")]
+pub struct NotRead {
+    pub what: String,
+    why: String,
+    /// The code of the API server's answer.
+    code: Option<u16>,
+}
+
+impl NotRead {
+    fn of(what: String, error: &kube::Error) -> Self {
+        let code = match error {
+            kube::Error::Api(status) => Some(status.code),
+            _ => None,
+        };
+        Self {
+            what,
+            why: explained(error),
+            code,
+        }
+    }
+
+    fn because(what: &str, why: impl fmt::Display) -> Self {
+        Self {
+            what: what.to_owned(),
+            why: why.to_string(),
+            code: None,
+        }
+    }
+
+    pub fn is_forbidden(&self) -> bool {
+        self.code == Some(403)
+    }
+
+    /// The API server does not know the kind.
+    pub fn is_unknown(&self) -> bool {
+        self.code == Some(404)
+    }
+}
+
+impl fmt::Display for NotRead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.why)
+    }
+}
+
+impl From<NotRead> for String {
+    fn from(missing: NotRead) -> Self {
+        missing.to_string()
+    }
 }
 
 /// The leader, according to the Lease.
@@ -43,7 +99,7 @@ pub struct FoundFleet {
     pub accounts: Vec<ObservedResource>,
     pub operator: Option<OperatorStatus>,
     pub metrics: Option<String>,
-    pub not_read: Vec<String>,
+    pub not_read: Vec<NotRead>,
 }
 
 /// The data for one resource.
@@ -53,7 +109,7 @@ pub struct FoundOne {
     pub events: Vec<Event>,
     pub operator: Option<OperatorStatus>,
     pub metrics: Option<String>,
-    pub not_read: Vec<String>,
+    pub not_read: Vec<NotRead>,
 }
 
 /// Only the newest ones are shown.
@@ -81,12 +137,18 @@ impl Collector {
             match listed {
                 Ok(found) => all.extend(found),
                 Err(error) => {
-                    not_read.push(format!("{}: {}", kind.resource.plural, explained(&error)))
+                    if let Some(message) = bad_selector(&self.params, &error) {
+                        return Err(Error::Selector(message));
+                    }
+                    not_read.push(NotRead::of(kind.resource.plural.clone(), &error));
                 }
             }
         }
         if not_read.len() == kinds.len() {
-            return Err(Error::NothingRead(not_read));
+            return Err(Error::NothingRead {
+                namespace: self.namespace.clone(),
+                not_read,
+            });
         }
         let operator = read_or_noted(operator, &mut not_read);
         let metrics = read_or_noted(metrics, &mut not_read).flatten();
@@ -144,20 +206,21 @@ impl Collector {
     async fn account_of(
         &self,
         resource: &ObservedResource,
-    ) -> Result<Option<ObservedResource>, String> {
+    ) -> Result<Option<ObservedResource>, NotRead> {
         let Some((kind, name)) = resource.account() else {
             return Ok(None);
         };
-        let of_kind = ResourceKind::named(kind).map_err(|error| error.to_string())?;
+        let what = format!("{kind} {name}");
+        let of_kind = ResourceKind::named(kind).map_err(|error| NotRead::because(&what, error))?;
         let namespace = resource.meta.namespace.as_deref();
         of_kind
             .get(&self.client, namespace, name)
             .await
-            .map_err(|error| format!("{kind} {name}: {}", explained(&error)))
+            .map_err(|error| NotRead::of(what, &error))
     }
 
     /// The events, newest first.
-    async fn events(&self, about: &ObservedResource) -> Result<Vec<Event>, String> {
+    async fn events(&self, about: &ObservedResource) -> Result<Vec<Event>, NotRead> {
         // Events of cluster-scoped objects are in the default namespace.
         let namespace = about.meta.namespace.as_deref().unwrap_or("default");
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
@@ -166,14 +229,14 @@ impl Collector {
         let listed = api
             .list(&params)
             .await
-            .map_err(|error| format!("events: {}", explained(&error)))?;
+            .map_err(|error| NotRead::of("events".to_owned(), &error))?;
         let mut events = listed.items;
         events.sort_by_key(|event| std::cmp::Reverse(last_seen(event)));
         events.truncate(MOST_EVENTS);
         Ok(events)
     }
 
-    async fn metrics(&self) -> Result<Option<String>, String> {
+    async fn metrics(&self) -> Result<Option<String>, NotRead> {
         let Some(url) = &self.metrics_url else {
             return Ok(None);
         };
@@ -190,16 +253,16 @@ impl Collector {
         asked
             .await
             .map(Some)
-            .map_err(|error: String| format!("the operator's metrics: {error}"))
+            .map_err(|error: String| NotRead::because("the operator's metrics", error))
     }
 
-    async fn operator(&self) -> Result<OperatorStatus, String> {
+    async fn operator(&self) -> Result<OperatorStatus, NotRead> {
         let namespace = self.operator_namespace.clone();
         let api: Api<Lease> = Api::namespaced(self.client.clone(), &namespace);
         let lease = api
             .get_opt(LEASE)
             .await
-            .map_err(|error| format!("the operator's Lease: {}", explained(&error)))?;
+            .map_err(|error| NotRead::of("the operator's Lease".to_owned(), &error))?;
         let leader = lease
             .and_then(|lease| lease.spec?.holder_identity)
             .filter(|holder| !holder.is_empty());
@@ -207,7 +270,7 @@ impl Collector {
     }
 }
 
-fn read_or_noted<T>(read: Result<T, String>, not_read: &mut Vec<String>) -> Option<T> {
+fn read_or_noted<T>(read: Result<T, NotRead>, not_read: &mut Vec<NotRead>) -> Option<T> {
     read.map_err(|error| not_read.push(error)).ok()
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::collect::{FoundFleet, OperatorStatus};
+use super::collect::{FoundFleet, NotRead, OperatorStatus};
 use crate::cli::resource::ObservedResource;
 use crate::decide::Attention;
 use crate::platform::Rate;
@@ -66,7 +66,7 @@ pub struct Fleet {
     pub under_way: Vec<ListedResource>,
     pub accounts: Vec<AccountLine>,
     /// Parts that could not be read, for instance for lack of rights.
-    pub not_read: Vec<String>,
+    pub not_read: Vec<NotRead>,
 }
 
 /// Number of resources of a kind in each state.

@@ -5,7 +5,7 @@ use k8s_openapi::api::events::v1::Event;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::collect::{FoundOne, OperatorStatus, is_account, last_seen};
+use super::collect::{FoundOne, NotRead, OperatorStatus, is_account, last_seen};
 use super::fleet::{AccountLine, ListedResource, StatusGroup};
 use crate::api::{Condition, Rotation};
 use crate::cli::act;
@@ -37,7 +37,7 @@ pub struct ResourcePage {
     /// The advice of docs/conditions.md for the reason.
     pub advice: Option<String>,
     pub commands: Vec<String>,
-    pub not_read: Vec<String>,
+    pub not_read: Vec<NotRead>,
 }
 
 /// A condition, without the parts that only programs compare.
@@ -312,8 +312,13 @@ mod tests {
             not_read: Vec::new(),
         });
         let mut shown = Vec::new();
-        crate::cli::status::text::page(&page, &mut anstream::StripStream::new(&mut shown), true)
-            .unwrap();
+        let layout = crate::cli::status::text::Layout {
+            wide: true,
+            width: None,
+            now: Timestamp::UNIX_EPOCH,
+        };
+        let plain = &mut anstream::StripStream::new(&mut shown);
+        crate::cli::status::text::page(&page, plain, layout).unwrap();
         let shown = String::from_utf8(shown).unwrap();
         assert!(shown.matches("forged").count() > 5, "{shown}");
         let document = serde_json::to_value(&page).unwrap();

@@ -6,29 +6,41 @@ use std::io::{self, Write};
 use anstyle::Style;
 use jiff::Timestamp;
 
-use super::collect::OperatorStatus;
+use super::collect::{NotRead, OperatorStatus};
 use super::fleet::{AccountLine, Fleet, ListedResource, StatusGroup};
 use super::page::{ResourcePage, flat};
 use crate::cli::called::program;
-use crate::cli::screen::{HEADING, PLAIN, Table, one_line, style};
+use crate::cli::screen::{HEADING, PLAIN, Table, one_line, style, wrapped};
 
-pub fn fleet(fleet: &Fleet, out: &mut impl Write, wide: bool) -> io::Result<()> {
+/// How a status is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// More details.
+    pub wide: bool,
+    /// `None` if the output is no terminal.
+    pub width: Option<usize>,
+    /// Times are shown relative to it.
+    pub now: Timestamp,
+}
+
+pub fn fleet(fleet: &Fleet, out: &mut impl Write, layout: Layout) -> io::Result<()> {
     let place = fleet
         .namespace
         .as_ref()
         .map_or("all namespaces".to_owned(), |name| {
             format!("namespace {name}")
         });
-    writeln!(
-        out,
-        "{HEADING}dbplane in {place}{HEADING:#}; {}",
-        operator(fleet.operator.as_ref())
-    )?;
+    let operator = fleet.operator.as_ref().map(operator);
+    let operator = operator.map_or(String::new(), |text| format!("; {text}"));
+    let title = format!("{HEADING}dbplane in {place}{HEADING:#}{operator}");
+    for line in wrapped(&title, 0, layout.width) {
+        writeln!(out, "{line}")?;
+    }
     if fleet.counts.is_empty() {
         writeln!(out, "There are no resources of dbplane.")?;
     } else {
         writeln!(out)?;
-        counts(fleet).write(out, "")?;
+        counts(fleet).write(out, "", layout.width)?;
     }
     for (state, items) in [
         (StatusGroup::NeedsPerson, &fleet.needs_person),
@@ -38,12 +50,16 @@ pub fn fleet(fleet: &Fleet, out: &mut impl Write, wide: bool) -> io::Result<()> 
         if !items.is_empty() {
             let color = style(state.needs());
             writeln!(out, "\n{color}{}{color:#}", heading(state))?;
-            listed(items, fleet.namespace.is_none(), wide, state).write(out, "  ")?;
+            listed(items, fleet.namespace.is_none(), layout, state).write(
+                out,
+                "  ",
+                layout.width,
+            )?;
         }
     }
     if !fleet.accounts.is_empty() {
         writeln!(out, "\n{HEADING}Accounts{HEADING:#}")?;
-        accounts(fleet.accounts.iter(), wide).write(out, "  ")?;
+        accounts(fleet.accounts.iter(), layout.wide).write(out, "  ", layout.width)?;
     }
     if let Some(first) = fleet.needs_person.first() {
         let namespace = first
@@ -58,7 +74,7 @@ pub fn fleet(fleet: &Fleet, out: &mut impl Write, wide: bool) -> io::Result<()> 
             first.target()
         )?;
     }
-    not_read(&fleet.not_read, out)
+    not_read(&fleet.not_read, fleet.namespace.as_deref(), out, layout)
 }
 
 fn heading(state: StatusGroup) -> &'static str {
@@ -70,21 +86,13 @@ fn heading(state: StatusGroup) -> &'static str {
     }
 }
 
-fn operator(operator: Option<&OperatorStatus>) -> String {
-    match operator {
-        None => "whether an operator leads cannot be read".to_owned(),
-        Some(OperatorStatus {
-            leader: Some(leader),
-            ..
-        }) => format!("the operator {leader} has the lead"),
-        Some(OperatorStatus {
-            namespace,
-            leader: None,
-        }) => {
-            format!(
-                "nobody leads by a Lease in namespace {namespace} (an operator without --leader-elect has none)"
-            )
-        }
+fn operator(operator: &OperatorStatus) -> String {
+    let namespace = &operator.namespace;
+    match &operator.leader {
+        Some(leader) => format!("the operator {leader} has the lead"),
+        None => format!(
+            "nobody leads by a Lease in namespace {namespace} (an operator without --leader-elect has none)"
+        ),
     }
 }
 
@@ -120,10 +128,12 @@ fn count_cell(count: usize, state: StatusGroup) -> (String, Style) {
     (count.to_string(), style)
 }
 
-/// The length of a message that fits on a line beside the other columns.
-const SHORT: usize = 90;
-
-fn listed(items: &[ListedResource], with_namespace: bool, wide: bool, state: StatusGroup) -> Table {
+fn listed(
+    items: &[ListedResource],
+    with_namespace: bool,
+    layout: Layout,
+    state: StatusGroup,
+) -> Table {
     let mut table = Table::default();
     for item in items {
         let mut cells = Vec::new();
@@ -132,27 +142,13 @@ fn listed(items: &[ListedResource], with_namespace: bool, wide: bool, state: Sta
         }
         cells.push((item.target(), PLAIN));
         cells.push((item.reason.clone(), style(state.needs())));
-        if wide {
-            cells.push((time(item.since), PLAIN));
+        if layout.wide {
+            cells.push((layout.age(item.since), PLAIN));
         }
-        cells.push((
-            if wide {
-                item.message.clone()
-            } else {
-                shortened(&item.message)
-            },
-            PLAIN,
-        ));
+        cells.push((item.message.clone(), PLAIN));
         table.row(cells);
     }
     table
-}
-
-fn shortened(message: &str) -> String {
-    match message.char_indices().nth(SHORT) {
-        Some((end, _)) => format!("{}…", message[..end].trim_end()),
-        None => message.to_owned(),
-    }
 }
 
 fn accounts<'a>(lines: impl Iterator<Item = &'a AccountLine>, wide: bool) -> Table {
@@ -208,46 +204,105 @@ fn budget(line: &AccountLine) -> String {
     }
 }
 
-fn time(time: Option<Timestamp>) -> String {
-    time.map(|time| time.to_string()).unwrap_or_default()
+/// From which number of the next smaller unit a unit is used, as kubectl does.
+const UNITS: [(i64, i64, &str); 3] = [
+    (2 * 86_400, 86_400, "d"),
+    (2 * 3_600, 3_600, "h"),
+    (120, 60, "m"),
+];
+
+impl Layout {
+    fn age(self, time: Option<Timestamp>) -> String {
+        let Some(time) = time else {
+            return String::new();
+        };
+        let seconds = time.duration_since(self.now).as_secs();
+        let size = seconds.abs();
+        let unit = UNITS.iter().find(|(from, ..)| size >= *from);
+        let text = match unit {
+            Some((_, unit, name)) => format!("{}{name}", size / unit),
+            None => format!("{size}s"),
+        };
+        match seconds {
+            1.. => format!("in {text}"),
+            _ => format!("{text} ago"),
+        }
+    }
+
+    /// A text of a status. A time keeps its seconds, for comparisons with logs.
+    fn value(self, text: String) -> String {
+        match text.parse::<Timestamp>() {
+            Ok(time) => format!("{time:.0} ({})", self.age(Some(time))),
+            Err(_) => text,
+        }
+    }
 }
 
-fn not_read(not_read: &[String], out: &mut impl Write) -> io::Result<()> {
-    if not_read.is_empty() {
+/// Missing rights take one line: the texts of the API server repeat it for
+/// each request.
+fn not_read(
+    not_read: &[NotRead],
+    namespace: Option<&str>,
+    out: &mut impl Write,
+    layout: Layout,
+) -> io::Result<()> {
+    let (forbidden, failed): (Vec<_>, Vec<_>) =
+        not_read.iter().partition(|missing| missing.is_forbidden());
+    if !forbidden.is_empty() {
+        let limit = namespace.map_or(String::new(), |name| {
+            format!(" (limited to namespace {name})")
+        });
+        let names: Vec<_> = forbidden.iter().map(|one| one.what.as_str()).collect();
+        let text = format!("Not read, for lack of rights{limit}: {}", names.join(", "));
+        writeln!(out)?;
+        for line in wrapped(&text, 0, layout.width) {
+            writeln!(out, "{line}")?;
+        }
+    }
+    if failed.is_empty() {
         return Ok(());
     }
-    lines(out, "Not read", not_read)
+    writeln!(out, "\n{HEADING}Not read{HEADING:#}")?;
+    for missing in failed {
+        indented(out, &missing.to_string(), layout)?;
+    }
+    Ok(())
 }
 
-pub fn page(page: &ResourcePage, out: &mut impl Write, wide: bool) -> io::Result<()> {
-    title(page, out)?;
-    section(out, "Declared", &rows(&page.declared))?;
-    section(out, "There", &rows(&page.there))?;
+pub fn page(page: &ResourcePage, out: &mut impl Write, layout: Layout) -> io::Result<()> {
+    title(page, out, layout)?;
+    section(out, "Declared", &rows(&page.declared), layout)?;
+    section(out, "There", &observed(&page.there, layout), layout)?;
     if let Some(differs) = &page.differs {
-        paragraph(out, "Differs", &one_line(differs))?;
+        paragraph(out, "Differs", &one_line(differs), layout)?;
     }
-    section(out, "Conditions", &conditions(page, wide))?;
-    section(out, "What comes next, at the latest", &next(page))?;
-    let operation = page.last_operation.as_ref().map(rows).unwrap_or_default();
-    section(out, "Last operation of the platform", &operation)?;
-    section(out, "Last events", &events(page))?;
+    section(out, "Conditions", &conditions(page, layout), layout)?;
+    let next = next(page, layout);
+    section(out, "What comes next, at the latest", &next, layout)?;
+    let operation = page.last_operation.as_ref();
+    let operation = operation.map_or(Vec::new(), |value| observed(value, layout));
+    section(out, "Last operation of the platform", &operation, layout)?;
+    section(out, "Last events", &events(page, layout), layout)?;
     if let Some(account) = &page.account {
-        section(out, "Account", &[account_row(account)])?;
+        section(out, "Account", &[account_row(account)], layout)?;
     }
-    paragraph(out, "Operator", &operator(page.operator.as_ref()))?;
+    if let Some(leader) = &page.operator {
+        paragraph(out, "Operator", &operator(leader), layout)?;
+    }
     if let Some(advice) = &page.advice {
         let reason = &page.resource.reason;
-        lines(
-            out,
-            &format!("What {reason} means, and what to do"),
-            advice.lines(),
-        )?;
+        let title = format!("What {reason} means, and what to do");
+        writeln!(out, "\n{HEADING}{title}{HEADING:#}")?;
+        for line in advice.lines() {
+            indented(out, line, layout)?;
+        }
     }
     lines(out, "Commands that help", &page.commands)?;
-    not_read(&page.not_read, out)
+    let namespace = page.resource.namespace.as_deref();
+    not_read(&page.not_read, namespace, out, layout)
 }
 
-fn title(page: &ResourcePage, out: &mut impl Write) -> io::Result<()> {
+fn title(page: &ResourcePage, out: &mut impl Write, layout: Layout) -> io::Result<()> {
     let item = &page.resource;
     let place = item
         .namespace
@@ -262,22 +317,22 @@ fn title(page: &ResourcePage, out: &mut impl Write) -> io::Result<()> {
         page.needs.words(),
         reason(page)
     )?;
-    writeln!(out, "  {}", one_line(&item.message))
+    indented(out, &one_line(&item.message), layout)
 }
 
-fn next(page: &ResourcePage) -> Vec<[String; 2]> {
+fn next(page: &ResourcePage, layout: Layout) -> Vec<[String; 2]> {
     page.next
         .iter()
-        .map(|next| [time(next.at), next.what.clone()])
+        .map(|next| [layout.age(next.at), next.what.clone()])
         .collect()
 }
 
-fn events(page: &ResourcePage) -> Vec<[String; 2]> {
+fn events(page: &ResourcePage, layout: Layout) -> Vec<[String; 2]> {
     let mut rows = Vec::new();
     for event in &page.events {
         let reason = event.reason.as_deref().unwrap_or_default();
         let note = event.note.as_deref().unwrap_or_default();
-        rows.push([time(event.at), format!("{reason}: {note}")]);
+        rows.push([layout.age(event.at), format!("{reason}: {note}")]);
     }
     rows
 }
@@ -308,11 +363,19 @@ fn rows(value: &serde_json::Value) -> Vec<[String; 2]> {
         .collect()
 }
 
-fn conditions(page: &ResourcePage, wide: bool) -> Vec<[String; 2]> {
+/// The same for a status, whose times have their ages.
+fn observed(value: &serde_json::Value, layout: Layout) -> Vec<[String; 2]> {
+    rows(value)
+        .into_iter()
+        .map(|[place, text]| [place, layout.value(text)])
+        .collect()
+}
+
+fn conditions(page: &ResourcePage, layout: Layout) -> Vec<[String; 2]> {
     let mut rows = Vec::new();
     for condition in &page.conditions {
-        let since = if wide {
-            format!(" since {}", condition.since)
+        let since = if layout.wide {
+            format!(" since {}", layout.age(Some(condition.since)))
         } else {
             String::new()
         };
@@ -327,10 +390,19 @@ fn conditions(page: &ResourcePage, wide: bool) -> Vec<[String; 2]> {
     rows
 }
 
-fn paragraph(out: &mut impl Write, title: &str, text: &str) -> io::Result<()> {
-    writeln!(out, "\n{HEADING}{title}{HEADING:#}\n  {text}")
+fn paragraph(out: &mut impl Write, title: &str, text: &str, layout: Layout) -> io::Result<()> {
+    writeln!(out, "\n{HEADING}{title}{HEADING:#}")?;
+    indented(out, text, layout)
 }
 
+fn indented(out: &mut impl Write, text: &str, layout: Layout) -> io::Result<()> {
+    for line in wrapped(text, 2, layout.width) {
+        writeln!(out, "  {line}")?;
+    }
+    Ok(())
+}
+
+/// Commands stay on one line, so that they can be pasted.
 fn lines(
     out: &mut impl Write,
     title: &str,
@@ -343,7 +415,12 @@ fn lines(
     Ok(())
 }
 
-fn section(out: &mut impl Write, title: &str, rows: &[[String; 2]]) -> io::Result<()> {
+fn section(
+    out: &mut impl Write,
+    title: &str,
+    rows: &[[String; 2]],
+    layout: Layout,
+) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
@@ -352,5 +429,34 @@ fn section(out: &mut impl Write, title: &str, rows: &[[String; 2]]) -> io::Resul
     for row in rows {
         table.plain(row.clone());
     }
-    table.write(out, "  ")
+    table.write(out, "  ", layout.width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_shown_by_its_age() {
+        let layout = Layout {
+            wide: false,
+            width: None,
+            now: "2026-01-02T00:00:00.5Z".parse().unwrap(),
+        };
+        for (time, age) in [
+            ("2026-01-01T23:59:00.123456Z", "60s ago"),
+            ("2026-01-01T23:50:00Z", "10m ago"),
+            ("2026-01-01T20:00:00Z", "4h ago"),
+            ("2025-12-25T00:00:00Z", "8d ago"),
+            ("2026-01-02T03:30:01Z", "in 3h"),
+            ("2026-01-02T00:00:00Z", "0s ago"),
+        ] {
+            assert_eq!(layout.age(time.parse().ok()), age, "{time}");
+        }
+        assert_eq!(
+            layout.value("2026-01-01T23:50:00.123456Z".to_owned()),
+            "2026-01-01T23:50:00Z (10m ago)"
+        );
+        assert_eq!(layout.value("0.25-2".to_owned()), "0.25-2");
+    }
 }

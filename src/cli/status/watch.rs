@@ -39,7 +39,7 @@ pub async fn watch(
                 return Ok(picture);
             }
             // It is read again with the next change.
-            Err(Error::Read { .. } | Error::NothingRead(_)) => continue,
+            Err(Error::Read { .. } | Error::NothingRead { .. }) => continue,
             other => other?,
         };
         if new.document() != picture.document() {

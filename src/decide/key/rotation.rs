@@ -13,7 +13,7 @@ use crate::domain::KeyEntry;
 /// How long a key stays valid after a requested replacement, if the spec declares no overlap.
 const OVERLAP: Duration = Duration::from_secs(3600);
 /// The maximum number of replaced keys that are valid at a time.
-const MOST: usize = 3;
+pub const MOST: usize = 3;
 /// The maximum number of replaced keys that wait for a user to revoke them.
 const MOST_LEFT: usize = 10;
 /// A request up to this length is recorded as it is, a longer one as its digest.

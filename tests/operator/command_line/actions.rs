@@ -77,6 +77,16 @@ async fn invalid_requests_are_refused_and_change_nothing() {
             "no Compute is selected",
         ),
         (
+            &["restart", "compute", "-l", "app in (a"],
+            2,
+            "is no selector: ",
+        ),
+        (
+            &["restart", "compute", "orders", "dbkey/ci"],
+            2,
+            "do not mix them",
+        ),
+        (
             &["restart", "compute/orders", "--timeout", "soon"],
             2,
             "--timeout",
@@ -173,6 +183,12 @@ async fn a_wait_that_times_out_does_not_stop_the_operator() {
         shown.contains("compute/orders") && shown.contains("WaitingForDisruption"),
         "{shown}"
     );
+    let silent = fixture
+        .dbplane(&["restart", "compute", "orders", "--timeout", "2s"])
+        .await
+        .expect(4, &[]);
+    let reason = "restart compute/orders: WaitingForDisruption: ";
+    assert_eq!(silent.err.matches(reason).count(), 1, "{silent:?}");
     fixture
         .patch("compute/orders", json!({"disruption": null}))
         .await;
@@ -388,9 +404,9 @@ async fn missing_rights_to_write_are_reported() {
         0,
         &[
             "Compute  1",
-            "Not read",
-            "projectkeys: ",
-            "the operator's Lease: ",
+            "Not read, for lack of rights (limited to namespace cli-rights): ",
+            "projectkeys, ",
+            "the operator's Lease\n",
         ],
     );
 }

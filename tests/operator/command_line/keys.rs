@@ -121,3 +121,48 @@ async fn manually_revoked_keys_are_dropped() {
         .await
         .expect(3, &["no key of it has to be"]);
 }
+
+#[tokio::test]
+async fn a_rotation_that_cannot_happen_now_is_refused_at_once() {
+    let fixture = Fixture::new("cli-no-rotation").await;
+    let often = "  rotation: {every: 720h, overlap: 24h}\n";
+    fixture.apply(&key("ci", often)).await;
+    fixture.until_ready("projectkey/ci").await;
+    for _ in 0..3 {
+        fixture
+            .dbplane(&["rotate", "dbkey", "ci"])
+            .await
+            .expect(0, &[]);
+    }
+    let before = fixture.get("projectkey/ci").await.unwrap();
+    let oldest = before["status"]["previousKeys"][0]["name"]
+        .as_str()
+        .unwrap();
+    let help = format!("dbplane revoked -n cli-no-rotation projectkey/ci --key {oldest}");
+    let refused = fixture.dbplane(&["rotate", "dbkey/ci"]).await;
+    refused.expect(3, &["3 replaced keys are still valid", &help]);
+    let after = fixture.get("projectkey/ci").await.unwrap();
+    for place in ["/metadata/annotations/dbplane.dev~1rotate", "/status/keyID"] {
+        assert!(before.pointer(place).is_some(), "{place}");
+        assert_eq!(after.pointer(place), before.pointer(place));
+    }
+    // The advice works.
+    let live = fixture.live_keys().await;
+    let id = &live.iter().find(|key| key["name"] == oldest).unwrap()["id"];
+    fixture
+        .console(Method::POST, &format!("/api_keys/{id}/revoke"), json!({}))
+        .await;
+    let revoked = ["revoked", "projectkey/ci", "--key", oldest, "--yes"];
+    fixture.dbplane(&revoked).await.expect(0, &[]);
+    fixture
+        .until("projectkey/ci", "one less", |seen| {
+            seen["status"]["previousKeys"]
+                .as_array()
+                .is_some_and(|keys| keys.len() == 2)
+        })
+        .await;
+    fixture
+        .dbplane(&["rotate", "dbkey/ci"])
+        .await
+        .expect(0, &[]);
+}

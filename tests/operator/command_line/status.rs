@@ -5,6 +5,7 @@ use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use regex::Regex;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
@@ -13,6 +14,7 @@ use super::Ran;
 use crate::computes::created;
 use crate::fixture::{Fixture, compute, key};
 use crate::support::{PATIENCE, Sandbox};
+use crate::terminal::Terminal;
 
 const CLOSED: &str = "  size: {fixed: 1}\n  disruption: {policy: Window, window: {schedule: 0 0 29 2 *, duration: 1m}}\n";
 
@@ -159,6 +161,117 @@ async fn a_page_shows_what_differs_and_what_helps() {
         .dbplane(&["status", "pods/none"])
         .await
         .expect(2, &["pods is no kind of dbplane"]);
+    a_page_as_text_of_80_columns(&fixture).await;
+}
+
+async fn a_page_as_text_of_80_columns(fixture: &Fixture) {
+    let kubeconfig = fixture.shared.cluster.kubeconfig_path();
+    let page = fixture.get("compute/rival").await.unwrap();
+    let conditions = page["status"]["conditions"].as_array().unwrap();
+    let message = conditions[0]["message"].as_str().unwrap();
+    let colours = Regex::new("\x1b\\[[0-9;?]*[A-Za-z]|\r").unwrap();
+    let microseconds = Regex::new(r":\d\d\.\d+Z").unwrap();
+    for args in [&["status"][..], &["status", "compute", "rival"]] {
+        let command = fixture.command(&kubeconfig, args);
+        let (status, shown) = Terminal::of_width(80).with_person(command, "").await;
+        assert!(status.success(), "{shown}");
+        let shown = colours.replace_all(&shown, "");
+        for line in shown
+            .lines()
+            .filter(|line| !line.contains(": dbplane ") && !line.contains("kubectl "))
+        {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        let words: Vec<&str> = shown.split_whitespace().collect();
+        let message: Vec<&str> = message.split_whitespace().collect();
+        assert!(
+            words.windows(message.len()).any(|part| part == message),
+            "{message:?}: {shown}"
+        );
+        assert!(!microseconds.is_match(&shown), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn flags_are_those_of_kubectl() {
+    let (fixture, _) = created("cli-flags", "").await;
+    let kubeconfig = fixture.shared.cluster.kubeconfig_path();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
+    command
+        .env_clear()
+        .args(["status", "-n", "cli-flags", "--kubeconfig"]);
+    command.arg(&kubeconfig);
+    let shown = Ran::of(command).await;
+    shown.expect(0, &["dbplane in namespace cli-flags", "Compute  1"]);
+    fixture
+        .dbplane(&["status", "compute", "orders"])
+        .await
+        .expect(0, &["compute/orders in namespace cli-flags"]);
+    let nobody = fixture.dbplane(&["status", "--as", "nobody"]).await;
+    nobody.expect(1, &["you may not read the resources of dbplane"]);
+    let member = ["status", "--as", "nobody", "--as-group", "system:masters"];
+    fixture.dbplane(&member).await.expect(0, &["Compute  1"]);
+    fixture
+        .dbplane(&["status", "--as-group", "system:masters"])
+        .await
+        .expect(2, &["--as <USER>"]);
+    for selector in ["app in (a", "=", "a=b=c"] {
+        let ran = fixture.dbplane(&["status", "-l", selector]).await;
+        let ran = ran.expect(2, &["is no selector: "]);
+        assert_eq!(ran.out, "");
+    }
+}
+
+#[tokio::test]
+async fn names_of_resources_are_completed() {
+    let (fixture, _) = created("cli-complete", "").await;
+    let folder = Sandbox::new("complete").unwrap();
+    for name in ["kubectl-dbplane", "kubectl_complete-dbplane"] {
+        symlink(env!("CARGO_BIN_EXE_dbplane"), folder.folder().join(name)).unwrap();
+    }
+    for (words, completed) in [
+        (
+            &["status", "-n", "cli-complete", "compute/or"][..],
+            "compute/orders\t\n:4\n",
+        ),
+        (
+            &["restart", "-n", "cli-complete", "dbc", ""],
+            "orders\t\n:4\n",
+        ),
+        (
+            &["restart", "-n", "cli-complete", "read"],
+            "readreplicaset\t\n:4\n",
+        ),
+    ] {
+        let mut command = Command::from(fixture.shared.cluster.kubectl_command());
+        command
+            .env("PATH", folder.folder())
+            .args(["__complete", "dbplane"])
+            .args(words);
+        let ran = Ran::of(command).await;
+        // kubectl leaves out empty descriptions.
+        let out = ran.out.replace('\t', "");
+        assert_eq!(out, completed.replace('\t', ""), "{ran:?}");
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dbplane"));
+    command
+        .env_clear()
+        .env("KUBECONFIG", fixture.shared.cluster.kubeconfig_path());
+    command
+        .envs([
+            ("DBPLANE_COMPLETE", "bash"),
+            ("_CLAP_COMPLETE_INDEX", "4"),
+            ("_CLAP_IFS", "\n"),
+        ])
+        .args([
+            "--",
+            "dbplane",
+            "restart",
+            "-n",
+            "cli-complete",
+            "compute/o",
+        ]);
+    Ran::of(command).await.expect(0, &["compute/orders"]);
 }
 
 async fn a_page_as_data(fixture: &Fixture) {
@@ -229,11 +342,9 @@ async fn missing_rights_to_read_are_reported() {
         .await
         .unwrap();
     let ran = fixture.dbplane_as(&nobody, &["status"]).await;
-    let ran = ran.expect(
-        1,
-        &["nothing of dbplane can be read", "computes: ", "forbidden"],
-    );
-    assert_eq!(ran.out, "");
+    let words = "you may not read the resources of dbplane in namespace cli-nobody: ask for the role view there, or name another one with -n\n";
+    let ran = ran.expect(1, &[words]);
+    assert_eq!((ran.out.as_str(), ran.err.lines().count()), ("", 1));
 }
 
 #[tokio::test]

@@ -178,3 +178,57 @@ fn the_commands_that_help_answer_the_reason() {
         .is_empty()
     );
 }
+
+#[test]
+fn a_rotation_that_cannot_happen_now_names_the_command_that_helps() {
+    let condition = |type_: &str, reason: &str| {
+        json!([{"type": type_, "status": if type_ == "Stalled" { "True" } else { "False" },
+        "reason": reason, "message": "it is so", "lastTransitionTime": "2026-01-01T00:00:00Z"}])
+    };
+    let replaced = |count: usize| json!(vec![json!({"name": "ci-old", "id": 7}); count]);
+    for (status, helps) in [
+        (json!({"previousKeys": replaced(2)}), None),
+        (
+            json!({"previousKeys": replaced(3)}),
+            Some("dbplane revoked -n shop projectkey/ci --key ci-old"),
+        ),
+        (
+            json!({"conditions": condition("Ready", "AccountNotReady")}),
+            Some("dbplane status -n shop account/prod"),
+        ),
+        (
+            json!({"conditions": condition("Stalled", "Refused")}),
+            Some("dbplane reconcile -n shop projectkey/ci"),
+        ),
+        (
+            json!({"conditions": condition("Stalled", "Forbidden")}),
+            Some("dbplane reconcile -n shop projectkey/ci"),
+        ),
+        (
+            json!({"conditions": condition("Ready", "ProjectNotAllowed")}),
+            Some("dbplane status -n shop projectkey/ci"),
+        ),
+        (
+            json!({"conditions": condition("Synced", "NewKeyRefused")}),
+            Some("dbplane reconcile -n shop projectkey/ci"),
+        ),
+        (
+            json!({"conditions": condition("Ready", "PlatformBusy")}),
+            None,
+        ),
+        (json!({"conditions": condition("Ready", "Creating")}), None),
+        (
+            json!({"conditions": condition("Synced", "RevocationUnsupported")}),
+            None,
+        ),
+    ] {
+        let key = json!({"metadata": {"name": "ci", "namespace": "shop"},
+            "spec": {"accountRef": {"name": "prod"}}, "status": status});
+        let refused = ResourceRequest::Rotate.refusal(&resource("ProjectKey", &key));
+        match (helps, &refused) {
+            (None, refused) => assert_eq!(*refused, None, "{status}"),
+            (Some(command), Some(refused)) => assert!(refused.ends_with(command), "{refused}"),
+            (Some(command), None) => panic!("{command}: {status}"),
+        }
+    }
+}
