@@ -116,6 +116,20 @@ fn broken_schema(at: &str, before: &Value, now: &Value) -> Vec<String> {
     broken
 }
 
+/// The rules that compare with the stored status replace stricter ones, which never asked it.
+fn new_rules(at: &str, before: &Value, now: &Value) -> Vec<String> {
+    let rules = |schema: &Value| -> BTreeSet<String> {
+        let rules = schema["x-kubernetes-validations"].as_array();
+        let rules = rules.into_iter().flatten();
+        rules.map(|rule| rule["rule"].to_string()).collect()
+    };
+    rules(now)
+        .difference(&rules(before))
+        .filter(|rule| !rule.contains("oldSelf.status"))
+        .map(|rule| format!("{at}: a new rule: {rule}"))
+        .collect()
+}
+
 /// Restrictions that the old schema did not have.
 fn restricted(at: &str, before: &Value, now: &Value) -> Vec<String> {
     let mut broken = Vec::new();
@@ -138,21 +152,7 @@ fn restricted(at: &str, before: &Value, now: &Value) -> Vec<String> {
             .iter()
             .map(|name| format!("{at}: {name} is required now")),
     );
-    let rules = |schema: &Value| -> BTreeSet<String> {
-        schema["x-kubernetes-validations"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|rule| rule["rule"].to_string())
-            .collect()
-    };
-    // The rules that compare with the stored status replace stricter ones, which never asked it.
-    broken.extend(
-        rules(now)
-            .difference(&rules(before))
-            .filter(|rule| !rule.contains("oldSelf.status"))
-            .map(|rule| format!("{at}: a new rule: {rule}")),
-    );
+    broken.extend(new_rules(at, before, now));
     if now["enum"].is_array() {
         let allowed = texts(now, "enum");
         let all = !before["enum"].is_array();

@@ -313,11 +313,19 @@ async fn a_compute_is_brought_back_by_what_its_status_says() {
         )
         .await;
     fixture.until_in_sync(orders).await;
+}
+
+#[tokio::test]
+async fn drift_a_connection_and_a_protection_are_resolved_by_what_the_status_says() {
+    let fixture = Fixture::new("advice-others").await;
+    let orders = "compute/orders";
+    fixture.apply(&compute("orders", "br-main-42", "")).await;
+    fixture.until_ready(orders).await;
 
     fixture
         .patch(
             orders,
-            json!({"management": "Observe", "size": {"fixed": 1}, "disruption": null}),
+            json!({"management": "Observe", "size": {"fixed": 4}}),
         )
         .await;
     fixture.reports("Drifted", orders).await;
