@@ -338,16 +338,7 @@ async fn drift_a_connection_and_a_protection_are_resolved_by_what_the_status_say
         .patch(orders, json!({"connection": connection}))
         .await;
     fixture.reports("ConnectionIncomplete", orders).await;
-    fixture
-        .kubectl(&[
-            "create",
-            "secret",
-            "generic",
-            "role",
-            "--from-literal=username=a",
-            "--from-literal=password=b",
-        ])
-        .await;
+    fixture.role("a", "b").await;
     fixture.until_in_sync(orders).await;
 
     fixture

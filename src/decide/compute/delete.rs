@@ -2,6 +2,7 @@
 //! platform has confirmed the delete and a successful snapshot lacks the compute.
 
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::conflict::contradiction;
 use super::create::{self, await_turn, bind, create_outcome};
@@ -134,9 +135,8 @@ fn protected(case: &ComputeCase) -> Report {
     Report::stalled(
         Reason::DeletionProtected,
         format!(
-            "spec.deletionProtection keeps {which}. To have it deleted: kubectl -n {} patch compute {} --type merge -p \
-             '{{\"spec\":{{\"deletionProtection\":false}}}}'. Or {OR_KEEP}.",
-            meta.namespace, meta.name
+            "spec.deletionProtection keeps {which}. To have it deleted: {}. Or {OR_KEEP}.",
+            meta.correction("compute", &json!({"deletionProtection": false}))
         ),
     )
 }

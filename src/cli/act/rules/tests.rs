@@ -201,7 +201,7 @@ fn a_rotation_that_cannot_happen_now_names_the_command_that_helps() {
         (json!({"previousKeys": replaced(2)}), None),
         (
             json!({"previousKeys": replaced(3)}),
-            Some("dbplane revoked -n shop projectkey/ci --key ci-old"),
+            Some("dbplane revoked -n shop projectkey/ci --key 'ci-old'"),
         ),
         (
             json!({"conditions": condition("Ready", "AccountNotReady")}),
