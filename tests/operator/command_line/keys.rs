@@ -138,7 +138,7 @@ async fn a_rotation_that_cannot_happen_now_is_refused_at_once() {
     let oldest = before["status"]["previousKeys"][0]["name"]
         .as_str()
         .unwrap();
-    let help = format!("dbplane revoked -n cli-no-rotation projectkey/ci --key {oldest}");
+    let help = format!("dbplane revoked -n cli-no-rotation projectkey/ci --key '{oldest}'");
     let refused = fixture.dbplane(&["rotate", "dbkey/ci"]).await;
     refused.expect(3, &["3 replaced keys are still valid", &help]);
     let after = fixture.get("projectkey/ci").await.unwrap();

@@ -169,13 +169,15 @@ async fn a_page_as_text_of_80_columns(fixture: &Fixture) {
     let page = fixture.get("compute/rival").await.unwrap();
     let conditions = page["status"]["conditions"].as_array().unwrap();
     let message = conditions[0]["message"].as_str().unwrap();
-    let colours = Regex::new("\x1b\\[[0-9;?]*[A-Za-z]|\r").unwrap();
+    let colours = Regex::new("\x1b\\[[0-9;?]*[A-Za-z]").unwrap();
+    let drawn_over = Regex::new("(?m)^[^\n]*\r([^\r\n])").unwrap();
     let microseconds = Regex::new(r":\d\d\.\d+Z").unwrap();
     for args in [&["status"][..], &["status", "compute", "rival"]] {
         let command = fixture.command(&kubeconfig, args);
         let (status, shown) = Terminal::of_width(80).with_person(command, "").await;
         assert!(status.success(), "{shown}");
         let shown = colours.replace_all(&shown, "");
+        let shown = drawn_over.replace_all(&shown, "$1");
         for line in shown
             .lines()
             .filter(|line| !line.contains(": dbplane ") && !line.contains("kubectl "))
