@@ -320,7 +320,11 @@ fn refuse_invalid(checked: &[Checked]) -> Result<(), Error> {
     let (mut not_followed, mut refused) = (Vec::new(), Vec::new());
     for object in checked {
         for finding in &object.findings {
-            let line = describe(object.object.as_deref(), &finding.to_string());
+            let help = finding.help.as_ref();
+            let help = help
+                .map(|help| format!("\n  help: {help}"))
+                .unwrap_or_default();
+            let line = describe(object.object.as_deref(), &format!("{finding}{help}"));
             if finding.check == Check::Schedule {
                 not_followed.push(line);
             } else {
