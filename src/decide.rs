@@ -38,8 +38,10 @@ pub mod write_contention;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
 
 use crate::domain::{OrganizationId, ProjectId};
+use crate::text::quoted;
 pub use attention::Attention;
 pub use brake::Brake;
 pub use conditions::{Health, Report, Sync};
@@ -181,18 +183,20 @@ impl Meta {
     }
 
     /// The command with which a user changes the spec.
-    fn correction(&self, kind: &str, spec: &str) -> String {
+    fn correction(&self, kind: &str, spec: &Value) -> String {
         let Self {
             namespace, name, ..
         } = self;
-        format!(
-            "kubectl -n {namespace} patch {kind} {name} --type merge -p '{{\"spec\":{{{spec}}}}}'"
-        )
+        let patch = quoted(&json!({ "spec": spec }).to_string());
+        format!("kubectl -n {namespace} patch {kind} {name} --type merge -p {patch}")
     }
 
     /// The commands with which a user refers to another account.
     fn other_account(&self, kind: &str) -> String {
-        let correct = self.correction(kind, r#""accountRef":{"kind":"Account","name":"NAME"}"#);
+        let correct = self.correction(
+            kind,
+            &json!({"accountRef": {"kind": "Account", "name": "NAME"}}),
+        );
         format!(
             "The accounts and their platforms: kubectl -n {} get accounts. To name one of them: {correct}",
             self.namespace

@@ -16,7 +16,6 @@ use crate::domain::{self, BranchId, ComputeId, KeyEntry, ProjectId, Role, Settin
 use crate::validate::Checker;
 
 pub use files::{File, FileRole};
-pub use text::quoted;
 
 /// The contents of the manifests that do not come from the computes.
 #[derive(Clone, Debug)]

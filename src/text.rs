@@ -37,6 +37,11 @@ pub fn line(text: &str, longest: usize) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
+/// `text` as one word of a shell, for commands in messages.
+pub fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// `text` without hidden characters, except line breaks and tabs.
 pub fn lines(text: &str) -> Cow<'_, str> {
     if text.chars().all(stays) {

@@ -66,7 +66,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "platform",
         ],
     ),
-    ("import", &["api", "decide", "domain", "validate"]),
+    ("import", &["api", "decide", "domain", "text", "validate"]),
     ("in_memory", &["api", "cluster", "controller", "decide"]),
     ("leadership", &["clock"]),
     (

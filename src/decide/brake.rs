@@ -9,6 +9,7 @@ mod window;
 use std::time::Duration;
 
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
+use serde_json::json;
 
 pub use self::window::{DeletionRequest, DeletionWindow, PER_ACCOUNT, Rules, SPACING};
 use super::{Decision, Limits, Meta, Reason, Report, later, names};
@@ -159,8 +160,8 @@ fn paused(why: &str, kind: &str, meta: &Meta) -> Brake {
     };
     Brake::Paused(format!(
         "Deletion is paused: {why}{before}. To confirm it: kubectl annotate --overwrite {kind} {name} -n {namespace} {confirm}=$(date -u +%FT%TZ) \
-         (--all instead of the name confirms all that was deleted until now). To delete the resource and keep what it has on the platform: kubectl patch {kind} {name} -n \
-         {namespace} --type merge -p '{{\"spec\":{{\"deletion\":\"Orphan\"}}}}'."
+         (--all instead of the name confirms all that was deleted until now). To delete the resource and keep what it has on the platform: {}.",
+        meta.correction(&kind, &json!({"deletion": "Orphan"}))
     ))
 }
 

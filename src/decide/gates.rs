@@ -1,7 +1,7 @@
 //! The gates of a decision: conditions that every kind except accounts checks in the same order
 //! before it decides by its own rules.
 
-use super::{AccountView, Decision, Health, Observed, Reason, Report, brake, paused};
+use super::{AccountView, Decision, Health, Observed, Report, brake, paused};
 
 /// The decisions of one kind at the gates. A default means that the kind does nothing special
 /// there.
@@ -69,9 +69,7 @@ pub(super) fn decide<T, C: Gates>(
         return Decision::silent();
     }
     match observed.account.obstacle() {
-        Some(mistake @ Health::Stalled(Reason::AccountNotFound, _)) => {
-            case.without_account(meta.unlooked(mistake))
-        }
+        Some(mistake @ Health::Stalled(..)) => case.without_account(meta.unlooked(mistake)),
         Some(obstacle) => case.without_account(Report::of(obstacle)),
         None => case.decision(),
     }

@@ -8,6 +8,7 @@ use crate::api::{AccountKind, ComputeType, Deletion, GROUP, Management};
 use crate::decide::declare::{Fields, beyond_defaults, fields};
 use crate::decide::names::Mark;
 use crate::domain::{BranchId, ComputeId, PoolingMode, ProjectId, Role};
+use crate::text::quoted;
 use crate::validate::{Checker, ManifestProblem};
 
 #[derive(Serialize)]
@@ -176,7 +177,7 @@ pub fn of_key(
         ),
         "Then have what uses the old key read that Secret, and destroy the old key with Terraform:"
             .to_owned(),
-        format!("  terraform destroy -target={}", text::quoted(address)),
+        format!("  terraform destroy -target={}", quoted(address)),
     ];
     Ok(text::comment(comments) + &yaml(&manifest)?)
 }

@@ -8,8 +8,9 @@ mod attributes;
 mod state;
 
 use self::attributes::Attributes;
-use super::{FoundCompute, FoundKey, quoted};
+use super::{FoundCompute, FoundKey};
 use crate::domain::{PoolingMode, PostgresSettings, Role, Settings, SuspendAfter};
+use crate::text::quoted;
 
 pub use state::StateError;
 

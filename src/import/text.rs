@@ -1,4 +1,4 @@
-//! Makes untrusted texts safe in comments and commands.
+//! Makes untrusted texts safe in comments.
 
 /// One line without control characters, for a comment.
 pub fn line(text: &str) -> String {
@@ -11,11 +11,6 @@ pub fn line(text: &str) -> String {
             }
         })
         .collect()
-}
-
-/// A single word for a shell.
-pub fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// The lines of a YAML comment.

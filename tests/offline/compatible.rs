@@ -139,6 +139,20 @@ fn texts(values: Option<&Vec<Value>>) -> BTreeSet<String> {
     values.into_iter().flatten().map(Value::to_string).collect()
 }
 
+/// The rules that compare with the stored status replace stricter ones, which never asked it.
+fn new_rules(at: &str, before: &Value, now: &Value) -> Vec<String> {
+    let rules = |schema: &Value| -> BTreeSet<String> {
+        let rules = schema["x-kubernetes-validations"].as_array();
+        let rules = rules.into_iter().flatten();
+        rules.map(|rule| rule["rule"].to_string()).collect()
+    };
+    rules(now)
+        .difference(&rules(before))
+        .filter(|rule| !rule.contains("oldSelf.status") && !is_weaker(rule))
+        .map(|rule| format!("{at}: a new rule: {rule}"))
+        .collect()
+}
+
 /// Restrictions that the old schema did not have.
 fn restricted(at: &str, before: &Value, now: &Value) -> Vec<String> {
     let mut broken = Vec::new();
@@ -148,21 +162,7 @@ fn restricted(at: &str, before: &Value, now: &Value) -> Vec<String> {
             .difference(&required(before))
             .map(|name| format!("{at}: {name} is required now")),
     );
-    let rules = |schema: &Value| -> BTreeSet<String> {
-        schema["x-kubernetes-validations"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|rule| rule["rule"].to_string())
-            .collect()
-    };
-    // A rule about changes leaves what is stored valid.
-    broken.extend(
-        rules(now)
-            .difference(&rules(before))
-            .filter(|rule| !rule.contains("oldSelf") && !is_weaker(rule))
-            .map(|rule| format!("{at}: a new rule: {rule}")),
-    );
+    broken.extend(new_rules(at, before, now));
     if let Some(allowed) = choices(now) {
         let allowed = texts(Some(&allowed));
         match choices(before) {
@@ -293,6 +293,11 @@ fn each_way_to_break_an_object_is_found() {
             "a new rule",
         ),
         (
+            "/x-kubernetes-validations",
+            json!([{"rule": "self.count >= oldSelf.count"}]),
+            "a new rule",
+        ),
+        (
             "/properties",
             json!({"size": sample()["properties"]["size"]}),
             "it.count is gone",
@@ -318,7 +323,7 @@ fn additions_break_nothing() {
         ("/required", json!([])),
         (
             "/x-kubernetes-validations",
-            json!([{"rule": "self.count >= oldSelf.count"}]),
+            json!([{"rule": "!has(oldSelf.status) || self.count >= oldSelf.count"}]),
         ),
     ] {
         assert_eq!(broken_by(pointer, value), [""; 0], "{pointer}");

@@ -2,115 +2,173 @@
 //! message or docs/conditions.md says with kubectl, and sees the resource become Ready.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::fixture::{ADMIN, Fixture, PROJECT, account, compute, condition, key, listener, world};
 use crate::support::free_port;
 
-/// The reasons whose advice no test here carries out, and the cause.
-const NOT_TRIED: &[(&str, &str)] = &[
-    ("Available", "nothing to do"),
-    ("InSync", "nothing to do"),
-    ("Pending", "nothing to do"),
-    ("Creating", "nothing to do"),
-    ("ConfirmingCreate", "nothing to do"),
-    ("Starting", "nothing to do"),
-    ("Updating", "nothing to do"),
-    ("Restarting", "nothing to do"),
-    ("Deleting", "nothing to do"),
-    ("DeletionSlowed", "nothing to do"),
-    ("PlatformBusy", "nothing to do"),
-    ("CallNotRecorded", "nothing to do"),
-    ("NewKeyRefused", "nothing to do"),
-    ("DeletionPaused", "deletes/brake.rs runs its command"),
+/// The reasons after which a user has nothing to do.
+const NOTHING_TO_DO: [&str; 13] = [
+    "Available",
+    "InSync",
+    "Pending",
+    "Creating",
+    "ConfirmingCreate",
+    "Starting",
+    "Updating",
+    "Restarting",
+    "Deleting",
+    "DeletionSlowed",
+    "PlatformBusy",
+    "CallNotRecorded",
+    "NewKeyRefused",
+];
+
+/// The reasons that are brought about elsewhere, the file, and why not here.
+const ELSEWHERE: [(&str, &str, &str); 29] = [
+    (
+        "DeletionPaused",
+        "tests/operator/deletes/brake.rs",
+        "runs its command",
+    ),
     (
         "SettingNotApplied",
-        "advice for the platform's plan; computes/changes.rs has the reason",
+        "tests/operator/computes/refusals.rs",
+        "the advice is for the platform's plan",
     ),
     (
         "DriftPersists",
-        "advice is to find who changes the field; computes/changes.rs",
+        "tests/operator/computes/changes.rs",
+        "the advice is to find who changes the field",
     ),
     (
         "Unreadable",
-        "needs an older definition; tests/process/unreadable.rs mends the object",
+        "tests/process/unreadable.rs",
+        "needs an older definition",
     ),
     (
         "NamespaceNotAllowed",
-        "accounts/cluster_accounts.rs admits the namespace",
+        "tests/operator/accounts/cluster_accounts.rs",
+        "admits the namespace",
     ),
     (
         "ProjectNotAllowed",
-        "accounts/cluster_accounts.rs adds the project",
+        "tests/operator/accounts/cluster_accounts.rs",
+        "adds the project",
     ),
     (
         "Unauthorized",
-        "takes a minute of refusals; accounts.rs puts a valid key",
+        "tests/operator/accounts.rs",
+        "takes a minute of refusals",
     ),
     (
         "Forbidden",
-        "key_faults.rs has the reason; the advice is another account",
+        "tests/operator/key_faults.rs",
+        "the advice is another account",
     ),
     (
         "InvalidBaseUrl",
-        "this operator allows http; tests/process/main.rs has the reason",
+        "src/decide/account/tests.rs",
+        "this operator allows http",
     ),
     (
         "PlatformNotAllowed",
-        "needs an option of the operator; tests/process/reach.rs",
+        "tests/process/reach.rs",
+        "needs an option of the operator",
     ),
-    ("ManyKeys", "needs 9,000 keys; src/decide/account/tests.rs"),
+    (
+        "ManyKeys",
+        "src/decide/account/tests/status.rs",
+        "needs 9,000 keys",
+    ),
     (
         "ListsTooLarge",
-        "needs a large list; tests/process/large.rs",
+        "tests/process/large.rs",
+        "needs a large list",
     ),
     (
         "AnswerTooLarge",
-        "needs a large list; tests/process/large.rs",
+        "tests/process/large.rs",
+        "needs a large list",
     ),
     (
         "UnreadableEntries",
-        "advice is to ask the platform; computes/unreadable.rs",
+        "tests/operator/computes/unreadable.rs",
+        "the advice is to ask the platform",
     ),
-    ("Overwritten", "overwritten.rs stops the other writer"),
-    ("StatusRefused", "refused.rs removes the policy"),
-    ("RequestRefused", "refused.rs removes the policy"),
+    (
+        "Overwritten",
+        "tests/operator/overwritten.rs",
+        "needs another writer, which stops there",
+    ),
+    (
+        "StatusRefused",
+        "tests/operator/refused.rs",
+        "needs a policy, which is removed there",
+    ),
+    (
+        "RequestRefused",
+        "tests/operator/refused.rs",
+        "needs a policy, which is removed there",
+    ),
     (
         "ReplicaNotReady",
-        "advice is that of the replica; replica_sets.rs",
+        "src/decide/replica_set/tests/reports.rs",
+        "the advice is that of the replica",
     ),
     (
         "AmbiguousCreate",
-        "needs a settle time without an answer; creates.rs names the compute",
+        "tests/operator/creates.rs",
+        "needs a settle time without an answer; a command names the compute there",
     ),
     (
         "RestartUnconfirmed",
-        "computes/restarts.rs requests another restart",
+        "tests/properties/steps/restarts.rs",
+        "needs an answer that never comes",
     ),
     (
         "StrayCompute",
-        "needs a create that is repeated; repeated.rs",
+        "tests/operator/repeated.rs",
+        "needs a create that is repeated",
     ),
     (
         "StartTimeout",
-        "advice is to ask the platform; computes/slow.rs",
+        "tests/operator/computes/operations.rs",
+        "the advice is to ask the platform",
     ),
     (
         "StateUnknown",
-        "advice is to ask the platform; src/decide/compute/tests",
+        "tests/operator/computes/unreadable.rs",
+        "the advice is to ask the platform",
     ),
-    ("OperationFailed", "computes/operations.rs"),
-    ("SecretNotWritten", "needs a policy; refused.rs removes it"),
-    ("KeyRevoked", "keys.rs sets onRevoked: Recreate"),
-    ("RotationWaiting", "needs three rotations; key_rotation.rs"),
+    (
+        "OperationFailed",
+        "tests/operator/computes/operations.rs",
+        "the advice is to ask the platform",
+    ),
+    (
+        "SecretNotWritten",
+        "tests/operator/key_faults.rs",
+        "needs a policy, or a Secret of another owner",
+    ),
+    ("KeyRevoked", "tests/operator/keys.rs", "sets onRevoked"),
+    (
+        "RotationWaiting",
+        "src/decide/key/tests/requests.rs",
+        "needs three rotations",
+    ),
     (
         "RevocationUnsupported",
-        "needs a platform without revocation; key_faults.rs",
+        "tests/operator/key_faults.rs",
+        "needs a platform that cannot revoke",
     ),
     (
         "KeyOfAnotherCluster",
-        "needs a second cluster; tests/process/identity.rs",
+        "tests/process/identity.rs",
+        "needs a second cluster",
     ),
 ];
 
@@ -124,9 +182,15 @@ fn every_reason_is_tried_or_has_a_cause() {
     let source = include_str!("advice.rs");
     let is_tried = |reason: &&str| source.contains(&format!(".reports(\"{reason}\""));
     let tried: BTreeSet<_> = reasons.iter().copied().filter(is_tried).collect();
-    let not_tried: BTreeSet<_> = NOT_TRIED.iter().map(|(reason, _)| *reason).collect();
-    assert_eq!(&tried & &not_tried, BTreeSet::new());
-    assert_eq!(&tried | &not_tried, reasons);
+    let mut others = BTreeSet::from(NOTHING_TO_DO);
+    for (reason, file, _) in ELSEWHERE {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let source = fs::read_to_string(root.join(file)).unwrap();
+        assert!(source.contains(reason), "{file} has no {reason}");
+        others.insert(reason);
+    }
+    assert_eq!(&tried & &others, BTreeSet::new());
+    assert_eq!(&tried | &others, reasons);
 }
 
 impl Fixture {
@@ -249,11 +313,19 @@ async fn a_compute_is_brought_back_by_what_its_status_says() {
         )
         .await;
     fixture.until_in_sync(orders).await;
+}
+
+#[tokio::test]
+async fn drift_a_connection_and_a_protection_are_resolved_by_what_the_status_says() {
+    let fixture = Fixture::new("advice-others").await;
+    let orders = "compute/orders";
+    fixture.apply(&compute("orders", "br-main-42", "")).await;
+    fixture.until_ready(orders).await;
 
     fixture
         .patch(
             orders,
-            json!({"management": "Observe", "size": {"fixed": 1}, "disruption": null}),
+            json!({"management": "Observe", "size": {"fixed": 4}}),
         )
         .await;
     fixture.reports("Drifted", orders).await;
@@ -266,16 +338,7 @@ async fn a_compute_is_brought_back_by_what_its_status_says() {
         .patch(orders, json!({"connection": connection}))
         .await;
     fixture.reports("ConnectionIncomplete", orders).await;
-    fixture
-        .kubectl(&[
-            "create",
-            "secret",
-            "generic",
-            "role",
-            "--from-literal=username=a",
-            "--from-literal=password=b",
-        ])
-        .await;
+    fixture.role("a", "b").await;
     fixture.until_in_sync(orders).await;
 
     fixture

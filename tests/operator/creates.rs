@@ -240,7 +240,7 @@ async fn reported(fixture: &Fixture) -> (String, String) {
         text.contains(&format!("created {stray}")) && !text.contains(&format!("created {own}")),
         "{text}"
     );
-    assert!(text.ends_with(&format!("not-created={stray}")), "{text}");
+    assert!(text.ends_with(&format!("not-created={stray}'")), "{text}");
     (stray, text)
 }
 

@@ -300,16 +300,7 @@ async fn a_set_adopts_selected_computes_and_releases_them_with_orphan() {
 #[tokio::test]
 async fn one_secret_leads_to_all_replicas() {
     let fixture = Fixture::new("set-secret").await;
-    fixture
-        .kubectl(&[
-            "create",
-            "secret",
-            "generic",
-            "role",
-            "--from-literal=username=app",
-            "--from-literal=password=a b",
-        ])
-        .await;
+    fixture.role("app", "a b").await;
     let more =
         "  connection: {secretName: reads-db, database: shop, credentialsFrom: {name: role}}\n";
     fixture.apply(&set(2, "br-main-42", "", more)).await;

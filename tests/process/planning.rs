@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use dbplane_simulator::Simulator;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
 use crate::support::{ControlPlane, PATIENCE, wait_until};
@@ -304,6 +304,12 @@ async fn what_the_api_server_would_refuse_is_no_plan_and_a_key_goes_nowhere_else
     let administrator = Pipeline {
         kubeconfig: cluster.kubeconfig_path(),
     };
+    let record = json!({"status": {"record": r#"{"intent":{}}"#}}).to_string();
+    let patch = ["--subresource=status", "--type=merge", "-p", &record];
+    cluster
+        .kubectl(&[&["patch", "compute", "orders"], &patch[..]].concat())
+        .await
+        .unwrap();
     let moved = manifests().replace("aged-wind-123456", "other-project");
     for (wrong, text) in [
         (

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use super::{Error, ImportArgs};
 use crate::cli::files::InputSource;
+use crate::import::Subjects;
 use crate::import::terraform::{self, StateContents};
-use crate::import::{Subjects, quoted};
+use crate::text::quoted;
 
 /// Everything to declare. Objects that stay with Terraform are listed in `notes`.
 pub fn subjects(

@@ -167,7 +167,7 @@ fn the_message_names_the_cause_and_the_commands() {
         "30 deletions",
         "--deletes-per-minute",
         "kubectl annotate --overwrite projectkey ci -n shop dbplane.dev/confirm-deletion=$(date -u +%FT%TZ)",
-        r#"kubectl patch projectkey ci -n shop --type merge -p '{"spec":{"deletion":"Orphan"}}'"#,
+        r#"kubectl -n shop patch projectkey ci --type merge -p '{"spec":{"deletion":"Orphan"}}'"#,
     ] {
         assert!(full.contains(words), "{words:?} is not in {full:?}");
     }

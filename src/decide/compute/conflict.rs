@@ -1,5 +1,7 @@
 //! Reports of contradictions between a resource and another resource or the compute.
 
+use serde_json::json;
+
 use super::ComputeCase;
 use super::claims::Holder;
 use crate::decide::identity::Binding;
@@ -23,14 +25,14 @@ pub(super) fn contradiction(case: &ComputeCase, binding: &Binding) -> Option<Hea
     let meta = &case.observed.meta;
     let Binding { id, project, .. } = binding;
     let message = if *project != case.spec.project_id {
-        let correct = meta.correction("compute", &format!(r#""projectID":"{project}""#));
+        let correct = meta.correction("compute", &json!({"projectID": project}));
         format!(
             "This resource has compute {id} of project {project}, not of spec.projectID, so dbplane neither changes nor deletes anything. For a \
              compute of another project, create another Compute. To go on with {id}: {correct}"
         )
     } else {
         let named = case.spec.compute_id.as_ref().filter(|named| *named != id)?;
-        let correct = meta.correction("compute", &format!(r#""computeID":"{id}""#));
+        let correct = meta.correction("compute", &json!({"computeID": id}));
         format!(
             "This resource has compute {id}, but spec.computeID is {named}, so dbplane neither changes nor deletes anything. For {named}, \
              create another Compute. To go on with {id}, remove spec.computeID, or: {correct}"

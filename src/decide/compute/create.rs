@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::claims::{Holder, RivalCreate};
 use super::conflict::{claimed, wrong_role};
@@ -401,7 +402,7 @@ fn import(case: &ComputeCase, snapshot: &ComputeSnapshot, id: &ComputeId) -> Com
                 case.spec.project_id,
                 case.observed
                     .meta
-                    .correction("compute", r#""computeID":null"#)
+                    .correction("compute", &json!({"computeID": null}))
             ),
         )),
         Shown::Entry(found) if found.role != case.role() => Decision::rest(wrong_role(case, found)),
@@ -474,16 +475,14 @@ fn ambiguous(case: &ComputeCase, candidates: &[&Compute]) -> Report {
         .map(|compute| compute.id.clone())
         .collect();
     let meta = &case.observed.meta;
+    let first = ids.first().map_or("COMPUTE-ID", ComputeId::as_str);
     Report::stalled(
         Reason::AmbiguousCreate,
         format!(
             "A create was sent and not answered. dbplane cannot determine which of these computes it created: {}. To name the right \
-             one: kubectl -n {} patch compute {} --type merge -p '{{\"spec\":{{\"computeID\":\"{}\"}}}}'. If it is none of them: \
-             {}",
+             one: {}. If it is none of them: {}",
             ids.join(", "),
-            meta.namespace,
-            meta.name,
-            ids.first().map_or("COMPUTE-ID", ComputeId::as_str),
+            meta.correction("compute", &json!({"computeID": first})),
             stray::none_of(case, &ids),
         ),
     )

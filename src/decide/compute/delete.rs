@@ -2,6 +2,7 @@
 //! platform has confirmed the delete and a successful snapshot lacks the compute.
 
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::conflict::contradiction;
 use super::create::{self, await_turn, bind, create_outcome};
@@ -134,9 +135,8 @@ fn protected(case: &ComputeCase) -> Report {
     Report::stalled(
         Reason::DeletionProtected,
         format!(
-            "spec.deletionProtection keeps {which}. To have it deleted: kubectl -n {} patch compute {} --type merge -p \
-             '{{\"spec\":{{\"deletionProtection\":false}}}}'. Or {OR_KEEP}.",
-            meta.namespace, meta.name
+            "spec.deletionProtection keeps {which}. To have it deleted: {}. Or {OR_KEEP}.",
+            meta.correction("compute", &json!({"deletionProtection": false}))
         ),
     )
 }
@@ -179,34 +179,40 @@ fn unresolved(
     }
 }
 
-fn remove(case: &ComputeCase, binding: &Binding, snapshot: &ComputeSnapshot) -> ComputeDecision {
+/// The compute stays because another resource has it as well.
+fn kept_for_another(
+    case: &ComputeCase,
+    binding: &Binding,
+    snapshot: &ComputeSnapshot,
+) -> Option<ComputeDecision> {
     let claims = &case.observed.claims;
     let namespace = &case.observed.meta.namespace;
     if let Some(claim) = claims.bound.get(&binding.id).filter(|claim| claim.first) {
-        return finish(
-            case,
-            snapshot,
-            &format!(
-                "Compute {} belongs to {}.",
-                binding.id,
-                claim.by.told_in(namespace)
-            ),
+        let belongs = format!(
+            "Compute {} belongs to {}.",
+            binding.id,
+            claim.by.told_in(namespace)
         );
+        return Some(finish(case, snapshot, &belongs));
     }
     // The other resource may be admitted again. Until then no resource deletes the compute, so an
     // event reports it.
-    if let Some(by) = claims.outside.get(&binding.id) {
-        let event = format!(
-            "Compute {} is not deleted, and is billed: {}, which its account does not admit at present, is bound to it as well. If nobody \
-             needs it, delete it in the platform's console.",
-            binding.id,
-            by.told_in(namespace)
-        );
-        let report = Report::progressing(Reason::Deleting, "The compute stays on the platform.");
-        return Decision::act(
-            ComputeStep::RemoveFinalizerReportingStrays { event },
-            report,
-        );
+    let by = claims.outside.get(&binding.id)?;
+    let event = format!(
+        "Compute {} is not deleted, and is billed: {}, which its account does not admit at present, is bound to it as well. If nobody \
+         needs it, delete it in the platform's console.",
+        binding.id,
+        by.told_in(namespace)
+    );
+    Some(Decision::act(
+        ComputeStep::RemoveFinalizerReportingStrays { event },
+        Report::progressing(Reason::Deleting, "The compute stays on the platform."),
+    ))
+}
+
+fn remove(case: &ComputeCase, binding: &Binding, snapshot: &ComputeSnapshot) -> ComputeDecision {
+    if let Some(kept) = kept_for_another(case, binding, snapshot) {
+        return kept;
     }
     if let Some(mistake) = contradiction(case, binding) {
         return cannot_be_seen(Report::of(mistake));

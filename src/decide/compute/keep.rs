@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::conflict::{claimed, contradiction, wrong_role};
 use super::connection::{connection, incomplete, meanwhile};
@@ -140,9 +141,9 @@ fn not_recreated(case: &ComputeCase, binding: &Binding) -> Report {
     Report::stalled(
         Reason::ComputeNotFound,
         format!(
-            "Compute {} no longer exists on the platform, and spec.onMissing is Report. To have another one created: \
-             kubectl -n {} patch compute {} --type merge -p '{{\"spec\":{{\"onMissing\":\"Recreate\"}}}}'.",
-            binding.id, meta.namespace, meta.name
+            "Compute {} no longer exists on the platform, and spec.onMissing is Report. To have another one created: {}.",
+            binding.id,
+            meta.correction("compute", &json!({"onMissing": "Recreate"}))
         ),
     )
 }

@@ -14,6 +14,7 @@ use crate::decide::names::NOT_CREATED;
 use crate::decide::seal::ObjectKey;
 use crate::decide::{WATCHED, later};
 use crate::domain::{Compute, ComputeId, UnreadableEntry};
+use crate::text::quoted;
 
 /// The unanswered creates once dbplane no longer waits for this one.
 pub(super) fn unanswered(case: &ComputeCase, intent: &CreateIntent) -> Vec<CreateIntent> {
@@ -233,10 +234,9 @@ pub(super) fn none_of(case: &ComputeCase, ids: &[ComputeId]) -> String {
     let known = case.observed.not_created.iter();
     let all: BTreeSet<&ComputeId> = known.chain(ids).collect();
     let all: Vec<&str> = all.into_iter().map(ComputeId::as_str).collect();
-    format!(
-        "kubectl -n {namespace} annotate --overwrite compute {name} {NOT_CREATED}={}",
-        all.join(",")
-    )
+    // The annotation, which names some of them, may have any text.
+    let assigned = quoted(&format!("{NOT_CREATED}={}", all.join(",")));
+    format!("kubectl -n {namespace} annotate --overwrite compute {name} {assigned}")
 }
 
 /// The message if the resource is deleted, and with it the record of its creates.

@@ -8,6 +8,7 @@ use crate::decide::identity::{Acknowledged, KeyRecords};
 use crate::decide::names::{Mark, REVOKED_KEYS, digest, listed};
 use crate::decide::{Decision, Reason, Report};
 use crate::domain::KeyId;
+use crate::text::quoted;
 
 /// The reason and the message about such keys, with instructions.
 pub(super) fn to_revoke_by_hand<'a>(
@@ -48,9 +49,9 @@ pub(super) fn to_revoke_by_hand<'a>(
     );
     let names = all.join(",");
     // A name from an annotation may be any text.
-    let quoted = names.replace('\'', r"'\''");
+    let assigned = quoted(&format!("{REVOKED_KEYS}={names}"));
     texts.push(format!(
-        "Once they are revoked, or to keep them valid: {annotate} --overwrite '{REVOKED_KEYS}={quoted}'."
+        "Once they are revoked, or to keep them valid: {annotate} --overwrite {assigned}."
     ));
     if is_acknowledged(case) && said(case) == Some(&names) {
         texts.push(format!(

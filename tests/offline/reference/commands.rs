@@ -13,7 +13,7 @@ pub fn operator() -> String {
     let mut page = format!(
         "# The commands of dbplane\n\n{MADE} [The guide](../guide/command-line.md) explains how the verbs work together, with examples.\n\n\
          As `kubectl-dbplane` in your `PATH` the same program is `kubectl dbplane`. `dbplane man` writes man pages, and `dbplane completion` completions for your shell.\n\n\
-         Where a variable is named, it is used when the flag is absent. Each verb also takes `-h` for a short description, and `--help` for this one.\n\n"
+         If a flag names a variable, the variable is used when the flag is absent. Each verb also takes `-h` for a short description, and `--help` for this one.\n\n"
     );
     let all = verbs(&built(dbplane::cli::command()), "dbplane");
     for (name, verb) in &all {

@@ -215,7 +215,7 @@ impl Walk<'_> {
         let kind = twin["spec"]["names"]["kind"].as_str().unwrap();
         writeln!(
             self.page,
-            "\nAs of a {kind}: {}.\n\nWhat a {kind} has and a replica has not: {}.",
+            "\nAs of a {kind}: {}.\n\nA replica lacks these fields of a {kind}: {}.",
             links.join(", "),
             code(missing)
         )

@@ -13,6 +13,15 @@ async fn until_both_are_ready(fixture: &Fixture) {
     }
 }
 
+async fn until_both_are_in_sync(fixture: &Fixture) {
+    for object in BOTH {
+        fixture
+            .until_condition(object, "Synced", "True", "InSync")
+            .await;
+        fixture.until_ready(object).await;
+    }
+}
+
 /// Both objects as reported with this reason.
 async fn until_both_are_stalled(fixture: &Fixture, reason: &str) -> Vec<Value> {
     let mut reported = Vec::new();
@@ -56,7 +65,7 @@ async fn a_cluster_account_serves_the_namespaces_that_it_selects() {
     allow(json!({"names": [], "selector": {"matchLabels": {"db": "yes"}}})).await;
     until_both_are_stalled(&fixture, "NamespaceNotAllowed").await;
     label_namespace(&fixture, "db=yes").await;
-    until_both_are_ready(&fixture).await;
+    until_both_are_in_sync(&fixture).await;
     label_namespace(&fixture, "db-").await;
     until_both_are_stalled(&fixture, "NamespaceNotAllowed").await;
     assert_eq!(fixture.count("POST"), 2);

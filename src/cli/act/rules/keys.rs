@@ -6,6 +6,7 @@ use crate::cli::called::program;
 use crate::cli::resource::ObservedResource;
 use crate::decide::key::MOST_REPLACED;
 use crate::decide::{Attention, Reason};
+use crate::text::quoted;
 
 /// The reason why a key cannot be replaced now, with the command that helps.
 pub fn no_rotation(key: &ObservedResource) -> Option<String> {
@@ -18,7 +19,7 @@ pub fn no_rotation(key: &ObservedResource) -> Option<String> {
             names.len(),
             program(),
             namespace(key),
-            names[0]
+            quoted(names[0])
         ));
     }
     let blocking = key.conditions.iter().find(|condition| blocks(condition))?;

@@ -207,6 +207,17 @@ fn the_platform_is_polled_fast_while_a_change_is_expected() {
     }
 }
 
+/// Users paste the command, and the record may be forged.
+#[test]
+fn a_forged_project_adds_nothing_to_the_command() {
+    let forged = r#"x"}}'; touch /tmp/y; '"#;
+    let quoted = r#"-p '{"spec":{"projectID":"x\"}}'\''; touch /tmp/y; '\''"}}'"#;
+    GivenCompute::bound()
+        .binding(|binding| binding.project = forged.into())
+        .rest()
+        .refused(Reason::BindingConflict, &[quoted]);
+}
+
 #[test]
 fn a_contradicting_binding_is_not_acted_on() {
     let differing = || GivenCompute::bound().declaring(json!({"size": {"fixed": 4}}));

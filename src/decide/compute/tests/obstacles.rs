@@ -222,19 +222,35 @@ fn an_ageing_snapshot_is_used_until_it_is_too_old() {
 
 #[test]
 fn a_wrong_account_leaves_a_compute_ready_that_could_be_used() {
-    let missing = |ready| {
-        GivenCompute::bound().observing(|observed| {
-            observed.meta.ready = ready;
-            observed.account = AccountView::Missing {
-                name: "Account typo".into(),
-            };
-        })
-    };
-    let words = ["Account typo", "spec.accountRef"];
-    missing(true)
-        .rest()
-        .refused(Reason::AccountNotFound, &words);
-    missing(false)
-        .rest()
-        .stalled(Reason::AccountNotFound, &words);
+    let name = || "Account typo".to_owned();
+    for (view, reason) in [
+        (
+            AccountView::Missing { name: name() },
+            Reason::AccountNotFound,
+        ),
+        (
+            AccountView::NotServed { name: name() },
+            Reason::AccountNotFound,
+        ),
+        (
+            AccountView::NamespaceNotAllowed { name: name() },
+            Reason::NamespaceNotAllowed,
+        ),
+        (
+            AccountView::ProjectNotAllowed {
+                name: name(),
+                project: "p-1".into(),
+            },
+            Reason::ProjectNotAllowed,
+        ),
+    ] {
+        let given = |ready| {
+            GivenCompute::bound().observing(|observed| {
+                observed.meta.ready = ready;
+                observed.account = view.clone();
+            })
+        };
+        given(true).rest().refused(reason, &["Account typo"]);
+        given(false).rest().stalled(reason, &["Account typo"]);
+    }
 }

@@ -208,7 +208,7 @@ fn several_matches_are_reported_with_the_command_that_decides() {
         .seeing([replica("ep-8"), replica("ep-9")]);
     let words = [
         "ep-8, ep-9",
-        "kubectl -n shop annotate --overwrite compute orders dbplane.dev/not-created=ep-8,ep-9",
+        "kubectl -n shop annotate --overwrite compute orders 'dbplane.dev/not-created=ep-8,ep-9'",
     ];
     given.rest().stalled(Reason::AmbiguousCreate, &words);
 }
@@ -278,9 +278,14 @@ fn what_people_exclude_is_not_the_result_of_a_create() {
     let late = bound().seeing([replica("ep-0"), replica("ep-1"), replica("ep-9")]);
     excluding(late.clone(), &["ep-9"]).rest().in_sync();
     let command = "dbplane.dev/not-created=ep-5,ep-9";
-    excluding(late, &["ep-5"])
+    excluding(late.clone(), &["ep-5"])
         .rest()
         .out_of_sync(Reason::StrayCompute, &["ep-9", command]);
+    let forged = "x'; touch /tmp/y; '";
+    let quoted = r"orders 'dbplane.dev/not-created=ep-9,x'\''; touch /tmp/y; '\'''";
+    excluding(late, &[forged])
+        .rest()
+        .out_of_sync(Reason::StrayCompute, &[quoted]);
 }
 
 #[test]
@@ -292,7 +297,7 @@ fn a_late_compute_is_reported_by_a_bound_resource() {
         "ep-9",
         "billed",
         "spec.computeID",
-        "kubectl -n shop annotate --overwrite compute orders dbplane.dev/not-created=ep-9",
+        "kubectl -n shop annotate --overwrite compute orders 'dbplane.dev/not-created=ep-9'",
     ];
     reported.out_of_sync(Reason::StrayCompute, &commands);
     reported.until(at(30));

@@ -58,19 +58,6 @@ fn a_key_stays_with_its_platform_whatever_is_listed_elsewhere() {
         .stalls(1, Reason::BindingConflict, &[ELSEWHERE]);
     let recorded = KeyRecords::default().succeeded_by(key(1), &begun);
     assert_eq!(recorded.platform.as_deref(), Some(ELSEWHERE));
-    let serving = GivenKey::in_use().records(on(ELSEWHERE, records(1)));
-    let serving = serving.but(|_, seen| seen.meta.ready = true);
-    let report = decide(&serving.spec, &serving.observed, at(1))
-        .report
-        .unwrap();
-    let Sync::Refused(Reason::BindingConflict, message) = &report.sync else {
-        panic!("{report:?}")
-    };
-    assert!(
-        message.contains("kubectl -n") && message.contains("get accounts"),
-        "{message}"
-    );
-    assert!(matches!(report.health, Health::Ready(..)), "{report:?}");
     // Without a key there is nothing to disclose.
     assert_eq!(
         GivenKey::new()
@@ -89,6 +76,23 @@ fn a_key_stays_with_its_platform_whatever_is_listed_elsewhere() {
         })
     });
     assert_eq!(arrived.step(1), KeyStep::SaveSecret);
+}
+
+#[test]
+fn a_key_in_use_stays_ready_when_its_account_is_of_another_platform() {
+    let serving = GivenKey::in_use().records(on(ELSEWHERE, records(1)));
+    let serving = serving.but(|_, seen| seen.meta.ready = true);
+    let report = decide(&serving.spec, &serving.observed, at(1))
+        .report
+        .unwrap();
+    let Sync::Refused(Reason::BindingConflict, message) = &report.sync else {
+        panic!("{report:?}")
+    };
+    assert!(
+        message.contains("kubectl -n") && message.contains("get accounts"),
+        "{message}"
+    );
+    assert!(matches!(report.health, Health::Ready(..)), "{report:?}");
 }
 
 #[test]
