@@ -87,9 +87,12 @@ impl Cli {
                     .map_err(|error| error.to_string())?;
             }
             Verb::RemoveFinalizers(args) => {
-                remove_finalizers::run(&args, &mut screen::stdout(), &mut screen::stderr())
-                    .await
-                    .map_err(|error| error.to_string())?;
+                let ended =
+                    remove_finalizers::run(&args, &mut screen::stdout(), &mut screen::stderr())
+                        .await;
+                return ended
+                    .map(|()| ExitCode::SUCCESS)
+                    .or_else(|error| screen::report_error(&error, error.exit_code()));
             }
             Verb::Account(args) => {
                 return account::run(&args, &mut screen::stdout())
@@ -97,9 +100,8 @@ impl Cli {
                     .map_err(|error| error.to_string());
             }
             Verb::Plan(args) => {
-                return plan::run(&args, &mut screen::stdout())
-                    .await
-                    .map_err(|error| error.to_string());
+                let made = plan::run(&args, &mut screen::stdout()).await;
+                return made.or_else(|error| screen::report_error(&error, error.exit_code()));
             }
             Verb::Import(args) => {
                 let ran = import::run(&args, &mut screen::stdout(), &mut screen::stderr()).await;

@@ -1,7 +1,7 @@
 //! Validates a manifest as the API server would, without an API server: with the same schema and
 //! the same rules.
 //!
-//! It checks the kind, unknown fields, the schema (types, required fields, enums, bounds) and the
+//! It checks the kind, unknown fields, the schema (types, required fields, bounds) and the
 //! CEL rules, after defaulting and in the API server's order. It then checks that each schedule has
 //! a next time, which the API server cannot. If it gets the object to be replaced, it also checks
 //! the rules for changes.
@@ -38,7 +38,7 @@ pub enum Check {
     Kind,
     /// The object has only fields of its kind.
     UnknownField,
-    /// Types, required fields, enums and bounds.
+    /// Types, required fields and bounds.
     Schema,
     /// The rules of the definitions, which compare fields and contain advice.
     Rule,

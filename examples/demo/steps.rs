@@ -252,7 +252,7 @@ async fn refuse(terminal: &Terminal, env: &Environment) -> Result<()> {
         .show(env, "kubectl apply -f deploy/examples/bad-compute.yaml")
         .await?;
     let explained =
-        shown.text.contains("supported values:") && shown.text.contains("min is above max");
+        shown.text.contains("write a size in CU:") && shown.text.contains("min is above max");
     terminal.check(
         !shown.success && explained,
         "both manifests were refused; nothing reached the operator",

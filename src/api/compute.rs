@@ -163,7 +163,7 @@ pub struct ComputeSpec {
     /// How to handle a compute that was deleted on the platform while this resource still exists. Recreate (the default) creates another one, which has a different host. Report changes nothing and reports it. A compute that was imported with computeID is never recreated.
     #[serde(default)]
     pub on_missing: OnMissing,
-    /// Fields that dbplane sets when it creates the compute and never changes afterwards, so that users or another controller can.
+    /// Fields that dbplane sets when it creates the compute and never changes afterwards, so that users or another controller can: size, scaleToZero, pooler, postgresSettings, passwordlessAccess, disabled.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     #[schemars(length(max = 6))]
     #[x_kube(merge_strategy = ListMerge::Set)]
@@ -214,12 +214,11 @@ pub enum ComputeType {
 }
 
 /// Exactly one of fixed and autoscaling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Size {
     /// A fixed size in compute units (CU): 0.25, 0.5, 1 to 16, or an even number from 18 to 56. One CU is 1 vCPU and 4 GB of memory. Some platforms never suspend a compute above 16 CU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = rules::whole_size(" and 18 to 56 in steps of 2"))]
     pub fixed: Option<ComputeUnits>,
     /// A range within which the platform resizes the compute without interrupting connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -233,11 +232,9 @@ pub struct Size {
 pub struct Autoscaling {
     /// The smallest size in compute units (CU), at most max. It also sets the number of connections that the database admits.
     #[schemars(schema_with = "autoscaling_sizes")]
-    #[x_kube(validation = rules::whole_size(""))]
     pub min: ComputeUnits,
     /// The largest size in compute units (CU), at most 16. Some platforms and plans allow less.
     #[schemars(schema_with = "autoscaling_sizes")]
-    #[x_kube(validation = rules::whole_size(""))]
     pub max: ComputeUnits,
 }
 

@@ -168,7 +168,7 @@ fn opaque() -> String {
     "set unusedFor and deadline: with WhenUnused the replaced key is revoked once it was not used for unusedFor, and at the deadline at the latest",
 ).field_path(".revokePrevious"))]
 #[x_kube(validation = rules::demand(
-    "self.revokePrevious == 'WhenUnused' || !has(self.unusedFor) && !has(self.deadline)",
+    "self.revokePrevious != 'AfterOverlap' || !has(self.unusedFor) && !has(self.deadline)",
     "set revokePrevious to WhenUnused, or remove unusedFor and deadline: they have no effect without it",
 ).field_path(".revokePrevious"))]
 pub struct Rotation {

@@ -140,7 +140,8 @@ pub(super) fn namespace_names() -> Rule {
 pub(super) fn selector_expressions() -> Rule {
     rule(
         "!has(self.matchExpressions) || self.matchExpressions.all(e, \
-         (e.operator in ['In', 'NotIn']) == (has(e.values) && e.values.size() > 0))"
+         has(e.values) && e.values.size() > 0 ? !(e.operator in ['Exists', 'DoesNotExist']) \
+         : !(e.operator in ['In', 'NotIn']))"
             .to_owned(),
         "matchExpressions: give In and NotIn at least one of values, and Exists and DoesNotExist none",
     )
@@ -166,15 +167,13 @@ pub(super) fn selector_labels() -> Rule {
     )
 }
 
-/// `self` is one of the numbers in the schema's enum.
-///
-/// The API server cuts off the fraction when it compares a number with a whole number of an enum:
-/// 1.5 would pass for 1. (`==` is no alternative: outside the API server, 2 == 2.0 is false.)
-pub(super) fn whole_size(largest: &str) -> Rule {
-    rule(
-        "self < 1.0 || self <= double(int(self))".to_owned(),
-        &format!("supported values: 0.25, 0.5, 1 to 16 in whole steps{largest}"),
-    )
+/// `self` is one of these texts.
+pub(super) fn one_of(texts: &[&str]) -> Rule {
+    let words = match texts {
+        [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => texts.concat(),
+    };
+    rule(format!("self in {texts:?}"), &format!("write {words}"))
 }
 
 /// `self` is a key of a Secret's data.

@@ -8,11 +8,14 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::common::Condition;
+use super::rules;
 
 /// For `#[schemars(transform = ...)]` on a spec or status.
 ///
 /// An optional field may be left out, but may not be null. The API server then drops an explicit
 /// null, and rules need not check for it. Unsigned integers get the formats that Kubernetes knows.
+/// A list of values becomes a rule, because the API server's message about an `enum` gives no
+/// advice, and no rule is evaluated beside it.
 pub(super) fn plain(schema: &mut Schema) {
     transform_subschemas(&mut plain, schema);
     let Some(object) = schema.as_object_mut() else {
@@ -26,8 +29,9 @@ pub(super) fn plain(schema: &mut Schema) {
             object.insert("type".into(), only);
         }
     }
-    if let Some(Value::Array(values)) = object.get_mut("enum") {
-        values.retain(|value| !value.is_null());
+    if let Some(texts) = variants(object) {
+        object.remove("oneOf");
+        object.extend(choice(&texts));
     }
     let format = match object.get("format").and_then(Value::as_str) {
         Some("uint8" | "uint16" | "uint32") => "int32",
@@ -35,6 +39,27 @@ pub(super) fn plain(schema: &mut Schema) {
         _ => return,
     };
     object.insert("format".into(), format.into());
+}
+
+/// The names of an enum's variants, each of which has a description.
+fn variants(object: &Map<String, Value>) -> Option<Vec<String>> {
+    let variants = object.get("oneOf")?.as_array()?.iter();
+    variants
+        .map(|variant| variant.get("const")?.as_str().map(str::to_owned))
+        .collect()
+}
+
+/// The schema of one of these texts. Rules that read it need the bound.
+fn choice<T: AsRef<str>>(texts: &[T]) -> Map<String, Value> {
+    let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
+    Map::from_iter([
+        ("type".to_owned(), json!("string")),
+        ("maxLength".to_owned(), json!(64)),
+        (
+            "x-kubernetes-validations".to_owned(),
+            json!([rules::one_of(&texts)]),
+        ),
+    ])
 }
 
 /// For `#[schemars(transform = ...)]` on the status of a kind.
@@ -153,7 +178,7 @@ pub(super) fn label_selector(generator: &mut SchemaGenerator) -> Schema {
     bound(
         &mut schema,
         &format!("{fields}/operator"),
-        json!({"enum": ["In", "NotIn", "Exists", "DoesNotExist"]}),
+        Value::Object(choice(&["In", "NotIn", "Exists", "DoesNotExist"])),
     );
     bound(
         &mut schema,

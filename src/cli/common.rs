@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use kube::Client;
 use kube::api::ListParams;
+use kube::config::{Kubeconfig, KubeconfigError};
 use secrecy::SecretString;
 use serde::Serialize;
 
@@ -60,6 +61,18 @@ impl ClusterArgs {
             user: self.as_user.clone(),
             groups: self.as_groups.clone(),
         }
+    }
+
+    /// The contexts of the kubeconfig.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn contexts(&self) -> Result<Vec<String>, KubeconfigError> {
+        let read = match &self.kubeconfig {
+            Some(file) => Kubeconfig::read_from(file),
+            None => Kubeconfig::read(),
+        };
+        Ok(read?.contexts.into_iter().map(|it| it.name).collect())
     }
 
     /// Requests the API server's version, so that an unreachable cluster is reported once and

@@ -1,16 +1,20 @@
-//! Completes a command line for a shell, or for kubectl. The names of resources come from the
-//! cluster that the command line names.
+//! Completes a command line for a shell, or for kubectl. The names of resources and namespaces come
+//! from the cluster that the command line names, and those of contexts from its kubeconfig.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Debug;
 use std::io::{self, Write};
 use std::time::Duration;
 
 use clap::{ArgMatches, Command, FromArgMatches};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, complete};
 use clap_complete::env::CompleteEnv;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
 use kube::api::ListParams;
+use serde::de::DeserializeOwned;
 
-use super::common::{ClusterArgs, ScopeArgs};
+use super::common::{ClusterArgs, Connected, ScopeArgs};
 use super::resource::ResourceKind;
 use super::{called, command};
 
@@ -67,36 +71,74 @@ fn for_kubectl(words: Vec<OsString>, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, ":{directive}")
 }
 
-/// The command line, whose arguments for resources are completed from the cluster of `words`.
+/// Finds the candidates for the last word. `None` if they cannot be read.
+type Complete = fn(&ArgMatches, &str) -> Option<Vec<CompletionCandidate>>;
+
+/// The arguments whose values come from a cluster or its kubeconfig.
+const COMPLETED: [(&str, Complete); 3] = [
+    (TARGETS, resources),
+    ("namespace", namespaces),
+    ("context", contexts),
+];
+
+/// The command line, whose arguments are completed from the cluster of `words`.
 fn completing(words: &[OsString]) -> Command {
     command().mut_subcommands(|verb| {
-        let names_resources = verb.get_arguments().any(|arg| arg.get_id() == TARGETS);
-        if !names_resources {
+        let has = |verb: &Command, name: &str| verb.get_arguments().any(|arg| arg.get_id() == name);
+        if !has(&verb, "kubeconfig") {
             return verb;
         }
-        let words = words.to_vec();
-        let completer = ArgValueCompleter::new(move |current: &OsStr| {
-            candidates(&words, current).unwrap_or_default()
-        });
-        verb.mut_arg(TARGETS, |arg| arg.add(completer))
+        let mut verb = verb;
+        for (argument, candidates) in COMPLETED {
+            if has(&verb, argument) {
+                let words = words.to_vec();
+                let completer = ArgValueCompleter::new(move |current: &OsStr| {
+                    of_words(&words, current, candidates).unwrap_or_default()
+                });
+                verb = verb.mut_arg(argument, |arg| arg.add(completer));
+            }
+        }
+        verb
     })
 }
 
-/// `None` if the cluster cannot be read.
-fn candidates(words: &[OsString], current: &OsStr) -> Option<Vec<CompletionCandidate>> {
-    let current = current.to_str()?;
+fn of_words(
+    words: &[OsString],
+    current: &OsStr,
+    candidates: Complete,
+) -> Option<Vec<CompletionCandidate>> {
     let matches = command().ignore_errors(true).try_get_matches_from(words);
     let matches = matches.ok()?;
     let (_, verb) = matches.subcommand()?;
+    candidates(verb, current.to_str()?)
+}
+
+fn resources(verb: &ArgMatches, current: &str) -> Option<Vec<CompletionCandidate>> {
     let (prefix, kind) = match (kind_before(verb, current), current.split_once('/')) {
         (Some(kind), _) => (String::new(), kind),
         (None, Some((kind, _))) => (format!("{kind}/"), kind.to_owned()),
         (None, None) => return Some(starting(current, kinds())),
     };
     let kind = ResourceKind::named(&kind).ok()?;
-    let names = names(verb, &kind)?;
+    let scope = ScopeArgs::from_arg_matches(verb).ok()?;
+    let names = listed(verb, |connected| {
+        kind.api(&connected.client, scope.namespace(connected))
+    })?;
     let words = names.into_iter().map(|name| format!("{prefix}{name}"));
     Some(starting(current, words))
+}
+
+fn namespaces(verb: &ArgMatches, current: &str) -> Option<Vec<CompletionCandidate>> {
+    let names = listed(verb, |connected| {
+        Api::<Namespace>::all(connected.client.clone())
+    })?;
+    Some(starting(current, names.into_iter()))
+}
+
+fn contexts(verb: &ArgMatches, current: &str) -> Option<Vec<CompletionCandidate>> {
+    let cluster = ClusterArgs::from_arg_matches(verb).ok()?;
+    let names = cluster.contexts().ok()?;
+    Some(starting(current, names.into_iter()))
 }
 
 /// The kind of `KIND NAME`, if a word before this one is a kind alone.
@@ -123,14 +165,16 @@ fn starting(current: &str, words: impl Iterator<Item = String>) -> Vec<Completio
         .collect()
 }
 
-fn names(verb: &ArgMatches, kind: &ResourceKind) -> Option<Vec<String>> {
+/// The names of the objects that `api` lists in the cluster of this command line.
+fn listed<K: Clone + DeserializeOwned + Debug>(
+    verb: &ArgMatches,
+    api: impl Fn(&Connected) -> Api<K>,
+) -> Option<Vec<String>> {
     let cluster = ClusterArgs::from_arg_matches(verb).ok()?;
-    let scope = ScopeArgs::from_arg_matches(verb).ok()?;
     let read = async {
         let connected = cluster.connect().await.ok()?;
-        let api = kind.api(&connected.client, scope.namespace(&connected));
-        let listed = api.list_metadata(&ListParams::default()).await.ok()?;
-        let names = listed.items.into_iter();
+        let listed = api(&connected).list_metadata(&ListParams::default()).await;
+        let names = listed.ok()?.items.into_iter();
         Some(names.filter_map(|object| object.metadata.name).collect())
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -162,7 +206,20 @@ mod tests {
     }
 
     #[test]
+    fn contexts_come_from_the_kubeconfig() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let context = |name| format!("- {{name: {name}, context: {{cluster: a, user: a}}}}\n");
+        let text = ["play", "prod", "test"].map(context).concat();
+        std::fs::write(file.path(), format!("contexts:\n{text}")).unwrap();
+        let line = format!("status --kubeconfig {} --context p", file.path().display());
+        assert_eq!(completed(&line), "play\t\nprod\t\n:4\n");
+    }
+
+    #[test]
     fn an_unreadable_cluster_completes_nothing() {
-        assert_eq!(completed("status --kubeconfig /nowhere compute or"), ":4\n");
+        for words in ["compute or", "-n sh", "--context p"] {
+            let line = format!("status --kubeconfig /nowhere {words}");
+            assert_eq!(completed(&line), ":4\n");
+        }
     }
 }

@@ -11,7 +11,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::common::{
-    ClusterArgs, Connected, ConnectionError, KeyError, OutputArgs, OutputError, ScopeArgs, read_key,
+    ClusterArgs, Connected, ConnectionError, KeyError, OutputArgs, OutputError, ScopeArgs,
+    bad_selector, read_key,
 };
 use super::files::{self, InputSource};
 use super::platform::ReachArgs;
@@ -107,7 +108,9 @@ pub enum Error {
     #[error(transparent)]
     Key(#[from] KeyError),
     #[error(transparent)]
-    List(#[from] plan::ListError),
+    List(plan::ListError),
+    #[error("{0}")]
+    Selector(String),
     #[error(transparent)]
     Plan(#[from] PlanError),
     #[error(transparent)]
@@ -130,6 +133,16 @@ pub enum Error {
     Output(#[from] io::Error),
 }
 
+impl Error {
+    /// The exit status of the program.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Selector(_) => 2,
+            _ => 1,
+        }
+    }
+}
+
 /// Makes the plan and writes it to `out`.
 ///
 /// # Errors
@@ -141,11 +154,13 @@ pub async fn run(args: &PlanArgs, out: &mut impl Write) -> Result<ExitCode, Erro
     }
     let manifests = args.manifests()?;
     let connected = args.cluster.connect().await?;
-    let listed = during(
-        "reading the cluster",
-        plan::list(&connected.client, &args.listing(&connected, &manifests)),
-    )
-    .await?;
+    let listing = args.listing(&connected, &manifests);
+    let reading = plan::list(&connected.client, &listing);
+    let listed = during("reading the cluster", reading).await;
+    let listed = listed.map_err(|error| match bad_selector(&listing.labels, error.cause()) {
+        Some(message) => Error::Selector(message),
+        None => Error::List(error),
+    })?;
     args.check(&manifests, &listed, &connected)?;
     let given = args.given(&listed)?;
     let network = Network {
@@ -320,7 +335,11 @@ fn refuse_invalid(checked: &[Checked]) -> Result<(), Error> {
     let (mut not_followed, mut refused) = (Vec::new(), Vec::new());
     for object in checked {
         for finding in &object.findings {
-            let line = describe(object.object.as_deref(), &finding.to_string());
+            let help = finding.help.as_ref();
+            let help = help
+                .map(|help| format!("\n  help: {help}"))
+                .unwrap_or_default();
+            let line = describe(object.object.as_deref(), &format!("{finding}{help}"));
             if finding.check == Check::Schedule {
                 not_followed.push(line);
             } else {

@@ -7,7 +7,7 @@ use kube::{Api, Client};
 use serde::Serialize;
 
 use super::common::{
-    ClusterArgs, ConnectionError, OutputArgs, OutputError, OutputFormat, ScopeArgs,
+    ClusterArgs, ConnectionError, OutputArgs, OutputError, OutputFormat, ScopeArgs, bad_selector,
 };
 use super::progress::{Progress, during};
 use crate::cluster::explained;
@@ -63,6 +63,8 @@ pub enum Error {
     Connection(#[from] ConnectionError),
     #[error("cannot list what finalizers are on: {}", explained(.0))]
     List(kube::Error),
+    #[error("{0}")]
+    Selector(String),
     #[error("cannot read the operator's Lease in namespace {namespace}: {}", explained(.cause))]
     Lease {
         namespace: String,
@@ -96,6 +98,16 @@ pub enum Error {
     Write(#[from] OutputError),
     #[error("cannot write what was found: {0}")]
     Notes(#[from] io::Error),
+}
+
+impl Error {
+    /// The exit status of the program.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Selector(_) => 2,
+            _ => 1,
+        }
+    }
 }
 
 /// The objects that were found, and the results.
@@ -136,9 +148,12 @@ pub async fn run(
     let client = &connected.client;
     let namespace = args.scope.namespace(&connected);
     args.check_leader(client, namespace).await?;
-    let all = with_finalizer(client, namespace, &args.scope.list_params())
-        .await
-        .map_err(Error::List)?;
+    let selected = args.scope.list_params();
+    let all = with_finalizer(client, namespace, &selected).await;
+    let all = all.map_err(|error| match bad_selector(&selected, &error) {
+        Some(message) => Error::Selector(message),
+        None => Error::List(error),
+    })?;
     // Before any finalizer is removed, because the list cannot be made afterwards.
     match args.output.output {
         OutputFormat::Text | OutputFormat::Wide => list(out, &all)?,

@@ -10,7 +10,7 @@ pub(super) mod tests;
 
 use calendar::Calendar;
 use jiff::civil::{DateTime, date};
-use jiff::tz::TimeZone;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp};
 
 /// A cron expression and its time zone.
@@ -31,8 +31,8 @@ const EVERY_YEAR: (i16, i16) = (2101, 2129);
 /// Why a schedule cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// The time zone does not exist.
-    Zone,
+    /// The time zone does not exist. One that may be meant is named.
+    Zone(Option<String>),
     Unreadable(String),
     /// None of its months has such a day.
     NoDay,
@@ -45,7 +45,8 @@ impl Flaw {
     pub fn describe(&self, expression: &str, zone: Option<&str>) -> String {
         let zone = zone.unwrap_or(UTC);
         match self {
-            Self::Zone => format!("there is no time zone {zone:?}"),
+            Self::Zone(None) => format!("there is no time zone {zone:?}"),
+            Self::Zone(Some(near)) => format!("there is no time zone {zone:?} (nearest: {near})"),
             Self::Unreadable(error) => {
                 format!("the schedule {expression:?} cannot be read: {error}")
             }
@@ -81,7 +82,8 @@ impl Cron {
 
     /// Parses a schedule without checking that it is ever due.
     fn read(expression: &str, zone: Option<&str>) -> Result<Self, Flaw> {
-        let zone = TimeZone::get(zone.unwrap_or(UTC)).map_err(|_| Flaw::Zone)?;
+        let name = zone.unwrap_or(UTC);
+        let zone = find_zone(name).ok_or_else(|| Flaw::Zone(nearest_zone(name)))?;
         let calendar = fields::parse(expression).map_err(Flaw::Unreadable)?;
         Ok(Self { calendar, zone })
     }
@@ -170,6 +172,36 @@ impl Cron {
     fn year(&self, time: Timestamp) -> i16 {
         self.zone.to_datetime(time).year()
     }
+}
+
+/// The names are those of this program: the files of a machine could differ from the operator's, or
+/// be unreadable for a moment.
+fn find_zone(name: &str) -> Option<TimeZone> {
+    let zone = TimeZoneDatabase::bundled().get(name).ok()?;
+    (!zone.is_unknown()).then_some(zone)
+}
+
+/// The similarity from which a time zone counts as misspelled.
+const ALIKE: f64 = 0.9;
+
+/// The time zone that `name` may be a misspelling of. People also write a city alone. None is near a
+/// name with a number: Etc/GMT+1 is an hour behind UTC, which nobody expects.
+fn nearest_zone(name: &str) -> Option<String> {
+    if name.contains(|letter: char| letter.is_ascii_digit()) {
+        return None;
+    }
+    let wanted = name.to_lowercase();
+    let likeness = |zone: &str| {
+        let zone = zone.to_lowercase();
+        let city = zone.rsplit('/').next().unwrap_or_default();
+        strsim::jaro_winkler(&zone, &wanted).max(strsim::jaro_winkler(city, &wanted))
+    };
+    TimeZoneDatabase::bundled()
+        .available()
+        .map(|zone| (likeness(zone.as_str()), zone.to_string()))
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, zone)| zone)
 }
 
 /// The beginning of a year, if it is in the supported range.

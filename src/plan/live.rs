@@ -48,6 +48,12 @@ pub struct ListError {
     cause: kube::Error,
 }
 
+impl ListError {
+    pub fn cause(&self) -> &kube::Error {
+        &self.cause
+    }
+}
+
 struct ListedKind {
     kind: String,
     plural: String,

@@ -1,5 +1,6 @@
 //! Adds advice to problems whose message contains none.
 
+use kube::core::cel;
 use serde_json::Value;
 
 use super::{Check, ManifestProblem};
@@ -13,17 +14,37 @@ pub(super) fn help(schema: &Value, object: &Value, problem: &ManifestProblem) ->
         Check::UnknownField => known_fields(schema, &problem.path),
         Check::Schema => {
             let field = at(schema, &problem.path)?;
-            let is_text = field["type"] == "string";
-            let is_scalar = value_at(object, &problem.path)
-                .is_some_and(|value| value.is_number() || value.is_boolean());
-            if is_text && is_scalar {
-                Some("write it in quotes".to_owned())
-            } else {
-                described(field)
-            }
+            value_at(object, &problem.path)
+                .and_then(|value| of_type(field, value))
+                .or_else(|| described(field))
         }
         // The messages of rules and of kinds already contain advice.
         Check::Rule | Check::Kind | Check::Yaml | Check::Schedule => problem.help.clone(),
+    }
+}
+
+/// Advice for a value of the wrong type: about quotes if they are the whole mistake, or else the
+/// message of the field's rule.
+fn of_type(field: &Value, value: &Value) -> Option<String> {
+    let (advice, meant) = match (field["type"].as_str()?, value) {
+        ("string", Value::Number(_) | Value::Bool(_)) => {
+            ("write it in quotes", Value::from(value.to_string()))
+        }
+        (wanted, Value::String(text)) => {
+            let meant: Value = serde_json::from_str(text).ok()?;
+            let is_meant = match wanted {
+                "boolean" => meant.is_boolean(),
+                "integer" => meant.is_i64(),
+                "number" => meant.is_number(),
+                _ => false,
+            };
+            ("write it without quotes", is_meant.then_some(meant)?)
+        }
+        _ => return None,
+    };
+    match cel::Validator::new().validate(field, &meant, None) {
+        Ok(()) => Some(advice.to_owned()),
+        Err(errors) => errors.into_iter().next().map(|error| error.message),
     }
 }
 
@@ -124,6 +145,13 @@ mod tests {
                 "projectID": {"type": "string", "description": "The project.\n\nMore."},
                 "names": {"items": {"type": "string", "description": "A name."}},
                 "settings": {"additionalProperties": {"type": "string"}},
+                "after": {"type": "string", "x-kubernetes-validations": [
+                    {"rule": "self.endsWith('m')", "message": "write minutes"},
+                ]},
+                "size": {"type": "number", "description": "The size.", "x-kubernetes-validations": [
+                    {"rule": "double(self) in [1.0, 2.0]", "message": "write a size"},
+                ]},
+                "on": {"type": "boolean", "description": "A switch."},
             }},
         }});
         let problem = ManifestProblem {
@@ -173,7 +201,7 @@ mod tests {
                 Check::UnknownField,
                 "spec.x",
                 json!({}),
-                Some("remove it; spec has the fields names, projectID, settings"),
+                Some("remove it; spec has the fields after, names, on, projectID, settings, size"),
             ),
             (
                 Check::UnknownField,
@@ -188,6 +216,24 @@ mod tests {
                 expected,
                 "{path}"
             );
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_gets_the_whole_correction() {
+        for (field, value, expected) in [
+            ("after", json!(5), "write minutes"),
+            ("size", json!("2"), "write it without quotes"),
+            ("size", json!("3"), "write a size"),
+            ("size", json!("large"), "The size."),
+            ("size", json!(true), "The size."),
+            ("on", json!("true"), "write it without quotes"),
+            ("on", json!("2"), "A switch."),
+            ("on", json!(1), "A switch."),
+        ] {
+            let path = format!("spec.{field}");
+            let help = help_for(Check::Schema, &path, &json!({"spec": {field: value}}));
+            assert_eq!(help.as_deref(), Some(expected), "{path}: {value}");
         }
     }
 }

@@ -23,11 +23,15 @@ pub(super) fn problems(kind: &str, spec: &Value) -> Vec<ManifestProblem> {
 }
 
 fn problem(found: Unfollowed) -> ManifestProblem {
+    let nearest;
     let (what, help) = match found.flaw {
-        Flaw::Zone => (
-            "there is no such time zone",
-            "write a name of the IANA time zone database, such as Europe/Berlin",
-        ),
+        Flaw::Zone(near) => {
+            nearest = near.map(|name| format!("did you mean {name}?"));
+            let help = nearest
+                .as_deref()
+                .unwrap_or("write a name of the IANA time zone database, such as Europe/Berlin");
+            ("there is no such time zone", help)
+        }
         Flaw::Unreadable(_) => (
             "it cannot be read",
             "write a cron expression as CronJob has it, such as 0 3 * * SUN",

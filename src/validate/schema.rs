@@ -1,4 +1,4 @@
-//! Checks the schema: types, required fields, enums and bounds, with the API server's messages.
+//! Checks the schema: types, required fields and bounds, with the API server's messages.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
@@ -56,7 +56,6 @@ fn violation(error: &ValidationError<'_>) -> Violation {
                 ..Violation::blocking(path, message)
             }
         }
-        Kind::Enum { options } => Violation::blocking(path, not_in_enum(value, options)),
         Kind::MaxLength { limit } => Violation::blocking(
             path,
             format!("Too long: may not be more than {limit} bytes"),
@@ -69,17 +68,6 @@ fn violation(error: &ValidationError<'_>) -> Violation {
             None => Violation::new(path, format!("Invalid value: {}", error.masked())),
         },
     }
-}
-
-fn not_in_enum(value: &Value, options: &Value) -> String {
-    let options: Vec<String> = options
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(Value::to_string)
-        .collect();
-    let options = options.join(", ");
-    format!("Unsupported value: {value}: supported values: {options}")
 }
 
 /// The message for a value outside of bounds that do not block the rules.

@@ -90,7 +90,8 @@ async fn the_reference_describes_every_field() {
     }
     for (field, part) in [
         ("compute.spec.size.fixed", "One CU is 1 vCPU"),
-        ("compute.spec.size.fixed", "ENUM: 0.25 0.5 1 2"),
+        ("compute.spec.size.fixed", "0.25, 0.5, 1 to 16"),
+        ("compute.spec.type", "ReadOnly for a read replica"),
         ("compute.spec.type", "at most one per branch"),
         (
             "compute.status.conditions.reason",
@@ -100,7 +101,7 @@ async fn the_reference_describes_every_field() {
         ("clusteraccount.spec.baseURL", "version segment"),
         (
             "clusteraccount.spec.namespaces.selector.matchExpressions.operator",
-            "ENUM: In NotIn",
+            "In, NotIn, Exists and DoesNotExist",
         ),
         ("projectkey.spec.secret.template", "{{ key }}"),
     ] {

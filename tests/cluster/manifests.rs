@@ -83,8 +83,7 @@ fn same_words(checker: &Checker, case: &Case, server: &str) -> Result<(), String
 }
 
 /// Removes known differences. Only the API server repeats rejected values and its names of integer
-/// types. Only validate names the label. Supported values differ in quotes, or are part of a rule's
-/// message where a fraction counts as whole.
+/// types. Only validate names the label.
 fn essence(message: &str) -> String {
     let without_preface = message.rsplit("strict decoding error: ").next().unwrap();
     let without_examples = without_preface.split(" (e.g. ").next().unwrap();
@@ -92,13 +91,9 @@ fn essence(message: &str) -> String {
     let without_value = value.replace(without_examples, "Invalid value: ");
     let label = Regex::new(r"^metadata\.(labels|annotations)\.[^:]*").unwrap();
     let without_label = label.replace(&without_value, "metadata.$1");
-    let plain = without_label
+    without_label
         .replace("int32", "integer")
-        .replace("float64", "number");
-    match plain.split_once("supported values: ") {
-        Some((before, _)) => before.split(": ").next().unwrap().to_owned(),
-        None => plain,
-    }
+        .replace("float64", "number")
 }
 
 type Answer = Result<Value, Vec<String>>;

@@ -16,11 +16,11 @@ use crate::api::rules;
     "policy Window needs to know when: add window",
 ))]
 #[x_kube(validation = rules::demand(
-    "self.policy == 'Window' || !has(self.window)",
+    "!(self.policy in ['Immediate', 'WhenIdle']) || !has(self.window)",
     "window has no effect with this policy: remove it, or set policy: Window",
 ))]
 #[x_kube(validation = rules::demand(
-    "self.policy == 'WhenIdle' || !has(self.deadline)",
+    "!(self.policy in ['Immediate', 'Window']) || !has(self.deadline)",
     "deadline has no effect with this policy: remove it, or set policy: WhenIdle",
 ))]
 pub struct Disruption {

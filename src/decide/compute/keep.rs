@@ -82,6 +82,14 @@ fn keep_or_observe(case: &ComputeCase, binding: &Binding, compute: &Compute) -> 
         Management::Observe => observe(case, binding, compute),
         Management::Full => keep(case, binding, compute),
     };
+    let unfollowed = case.agenda.map_or_else(
+        || Cow::Owned(unfollowed(case.spec, "spec")),
+        |agenda| agenda.unfollowed().into(),
+    );
+    let choice = Decision {
+        report: choice.report.map(|report| reported(&unfollowed, report)),
+        ..choice
+    };
     operations::beside(case, binding, compute, choice)
 }
 
@@ -204,16 +212,8 @@ fn keep(case: &ComputeCase, binding: &Binding, compute: &Compute) -> ComputeDeci
         incomplete(case, compute, &report),
         Some(starting(case, binding, compute, report)),
     ];
-    let choice = Decision::first_step(first.into_iter().chain(last).flatten())
-        .no_later(maintenance::wake(case, compute));
-    let unfollowed = case.agenda.map_or_else(
-        || Cow::Owned(unfollowed(case.spec, "spec")),
-        |agenda| agenda.unfollowed().into(),
-    );
-    Decision {
-        report: choice.report.map(|report| reported(&unfollowed, report)),
-        ..choice
-    }
+    Decision::first_step(first.into_iter().chain(last).flatten())
+        .no_later(maintenance::wake(case, compute))
 }
 
 /// Corrects the declared fields that differ.

@@ -93,7 +93,7 @@ fn examine(
     effect: &str,
 ) -> Option<Unfollowed> {
     let flaw = Cron::examine(expression, zone).err()?;
-    let field = if flaw == Flaw::Zone {
+    let field = if matches!(flaw, Flaw::Zone(_)) {
         "timeZone"
     } else {
         field

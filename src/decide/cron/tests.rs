@@ -308,3 +308,36 @@ fn what_cannot_be_read_is_named() {
         r#"there is no time zone "Mars/Base""#
     );
 }
+
+#[test]
+fn a_misspelled_time_zone_has_a_nearest_one() {
+    for (name, expected) in [
+        ("Europe/Berln", Some("Europe/Berlin")),
+        ("Berlin", Some("Europe/Berlin")),
+        ("America/NewYork", Some("America/New_York")),
+        ("Asia/Singapor", Some("Asia/Singapore")),
+        ("GMT+1", None),
+        ("Mars/Base", None),
+    ] {
+        let flaw = Cron::examine("0 3 * * *", Some(name)).unwrap_err();
+        assert_eq!(flaw, Flaw::Zone(expected.map(str::to_owned)), "{name}");
+    }
+}
+
+/// The operator's machine need not have the files of this one.
+#[test]
+fn time_zones_are_those_of_the_program() {
+    for name in [
+        "localtime",
+        "posixrules",
+        "right/UTC",
+        "posix/Europe/Berlin",
+        "Etc/Unknown",
+    ] {
+        let found = Cron::examine("0 3 * * *", Some(name));
+        assert!(matches!(found, Err(Flaw::Zone(_))), "{name}: {found:?}");
+    }
+    for name in ["UTC", "US/Pacific", "Etc/GMT+1", "europe/berlin"] {
+        assert!(Cron::examine("0 3 * * *", Some(name)).is_ok(), "{name}");
+    }
+}

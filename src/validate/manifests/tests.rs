@@ -218,3 +218,19 @@ fn schedules_that_the_operator_does_not_follow_are_found() {
         assert!(check(&text).checked.remove(0).findings.is_empty(), "{text}");
     }
 }
+
+#[test]
+fn a_misspelled_time_zone_gets_the_one_that_is_meant() {
+    for (zone, help) in [
+        ("Europe/Berln", "did you mean Europe/Berlin?"),
+        (
+            "Mars/Base",
+            "write a name of the IANA time zone database, such as Europe/Berlin",
+        ),
+    ] {
+        let restart = format!("{{restart: {{schedule: 0 3 * * SUN, timeZone: {zone}}}}}");
+        let text = format!("{GOOD}  maintenance: {restart}\n");
+        let findings = check(&text).checked.remove(0).findings;
+        assert_eq!(findings[0].help.as_deref(), Some(help), "{findings:?}");
+    }
+}

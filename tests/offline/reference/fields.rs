@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
+use crate::crds::choices;
+
 const MADE: &str = "This page is made by `make reference` from the definition that is installed, and a test compares the two.";
 
 /// The file name of a kind's page.
@@ -287,11 +289,12 @@ fn plain(value: &Value) -> String {
 fn facts(schema: &Value) -> Vec<String> {
     let number = |keyword: &str| schema.get(keyword).map(Value::to_string);
     let mut facts = vec![type_of(schema)];
-    if let Some(values) = schema["enum"].as_array() {
-        facts.push(format!(
-            "one of {}",
-            code(values.iter().filter_map(Value::as_str))
-        ));
+    if let Some(values) = choices(schema) {
+        let texts: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
+        if !texts.is_empty() {
+            facts.push(format!("one of {}", code(texts.into_iter())));
+        }
+        return facts;
     }
     let ends = [
         ("minimum", "maximum", ""),

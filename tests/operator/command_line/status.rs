@@ -217,10 +217,13 @@ async fn flags_are_those_of_kubectl() {
         .dbplane(&["status", "--as-group", "system:masters"])
         .await
         .expect(2, &["--as <USER>"]);
-    for selector in ["app in (a", "=", "a=b=c"] {
-        let ran = fixture.dbplane(&["status", "-l", selector]).await;
-        let ran = ran.expect(2, &["is no selector: "]);
-        assert_eq!(ran.out, "");
+    let without_lease = ["remove-finalizers", "--operator-namespace", "cli-flags"];
+    for verb in [&["status"][..], &["plan"], &without_lease] {
+        for selector in ["app in (a", "=", "a=b=c"] {
+            let ran = fixture.dbplane(&[verb, &["-l", selector]].concat()).await;
+            let ran = ran.expect(2, &["is no selector: "]);
+            assert_eq!(ran.out, "");
+        }
     }
 }
 
@@ -244,6 +247,7 @@ async fn names_of_resources_are_completed() {
             &["restart", "-n", "cli-complete", "read"],
             "readreplicaset\t\n:4\n",
         ),
+        (&["status", "-n", "cli-comp"], "cli-complete\t\n:4\n"),
     ] {
         let mut command = Command::from(fixture.shared.cluster.kubectl_command());
         command

@@ -412,3 +412,27 @@ fn what_never_comes_is_reported_wherever_it_is() {
         ],
     );
 }
+
+#[test]
+fn a_time_zone_that_does_not_exist_is_reported_before_a_change_waits() {
+    for (spec, field, text) in [
+        (
+            json!({"maintenance": {"restart": {"schedule": "0 3 * * *", "timeZone": "Mars/Base"}}}),
+            "maintenance.restart.timeZone",
+            "spec.maintenance is not followed: there is no time zone \"Mars/Base\".",
+        ),
+        (
+            json!({"disruption": {"policy": "Window", "window": {"schedule": "0 3 * * *", "timeZone": "Europe/Berln", "duration": "2h"}}}),
+            "disruption.window.timeZone",
+            "spec.disruption.window never opens: there is no time zone \"Europe/Berln\" (nearest: Europe/Berlin).",
+        ),
+    ] {
+        let given = GivenCompute::bound().declaring(spec);
+        let observed = given.clone().declaring(json!({"management": "Observe"}));
+        for given in [&given, &observed] {
+            given.rest().refused(Reason::InvalidSchedule, &[text]);
+        }
+        let found = unfollowed(&given.spec, "spec");
+        assert_eq!(found[0].path, format!("spec.{field}"));
+    }
+}
