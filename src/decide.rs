@@ -6,6 +6,7 @@
 //! and `text` of this program.
 
 pub mod account;
+pub mod advice;
 pub mod attention;
 pub mod brake;
 pub mod circuit;

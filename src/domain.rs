@@ -11,7 +11,7 @@ mod support;
 mod units;
 
 pub use compute_state::ComputeState;
-pub use fault::{Fault, Form};
+pub use fault::{Fault, Form, NO_REASON};
 pub use id::{BranchId, ComputeId, KeyId, OrganizationId, ProjectId};
 pub use last_use::is_same_use;
 pub use listed::{Listed, Shown, Unreadable, UnreadableEntry};

@@ -17,7 +17,7 @@ mod turns;
 
 pub use budget::{Budget, BudgetFigures, Jitter, Priority, WaitFigures};
 pub use connect::{
-    Connect, ConnectError, ConnectOptions, Endpoint, OverHttp, PlatformAlias, Platforms,
+    Connect, ConnectError, ConnectOptions, Endpoint, OverHttp, PlatformAlias, Platforms, address_of,
 };
 pub use http::{
     Clients, HttpOptions, HttpPlatform, ReadAnswer, ReadsOnly, Transport, Unanswered, client_error,

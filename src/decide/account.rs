@@ -2,6 +2,7 @@
 
 mod check;
 mod findings;
+mod key_form;
 mod projects;
 
 use std::time::Duration;
@@ -11,11 +12,15 @@ use jiff::Timestamp;
 pub use self::check::{Absence, AccountCheck, Answers, Verdict};
 pub use self::findings::{Dated, KeyCount, are_many, has_many_keys};
 use self::findings::{many_keys, organization_keys, reach, too_large, unreadable};
+pub use self::key_form::mistake_in_key;
 pub use self::projects::{ProjectsObserved, gone, seen, to_ask};
+pub use super::advice::AccountSubject;
+use super::advice::{self, Call};
 use super::memory::of_fault;
 use super::{Decision, Health, Observed, Reason, Report, Sync, Wake, later};
 use crate::api::AccountStatus;
 use crate::domain::Fault;
+use crate::text::sentence;
 
 /// How often accepted credentials are checked.
 const CHECK_EVERY: Duration = Duration::from_secs(3600);
@@ -32,6 +37,7 @@ pub type AccountObserved = Observed<AccountFacts>;
 
 #[derive(Clone, Debug)]
 pub struct AccountFacts {
+    pub subject: AccountSubject,
     pub credential: Credential,
     /// The last check of these very credentials.
     pub check: Option<AccountCheck>,
@@ -175,7 +181,7 @@ pub fn status(
                 ..
             }),
             _,
-        ) => AccountStatus {
+        ) if old.observed_generation == Some(observed.meta.generation) => AccountStatus {
             project_count: old.project_count,
             projects: old.projects.clone(),
             capabilities: old.capabilities,
@@ -288,7 +294,7 @@ pub enum Availability {
 /// not block them: their own calls show that.
 pub fn availability(observed: &AccountObserved) -> Availability {
     match verdict(observed).health {
-        Health::Ready(..) => Availability::Usable,
+        Health::Ready(..) | Health::Stalled(Reason::PlatformUnreachable, _) => Availability::Usable,
         Health::Progressing(Reason::Pending, _) => Availability::Pending,
         Health::Stalled(_, message) => Availability::Unusable(message),
         Health::Progressing(..) | Health::Unknown(..) | Health::Paused(_) => Availability::Usable,
@@ -363,7 +369,7 @@ fn verdict(observed: &AccountObserved) -> Report {
             Report::stalled(Reason::PlatformNotAllowed, why.clone())
         }
         (_, Some(fault @ Fault::KeyInDoubt { .. }), _) => Report::of(of_fault(fault)),
-        (_, Some(fault), _) => refused(fault),
+        (_, Some(fault), _) => refused(observed, fault),
         (_, None, None) => {
             Report::progressing(Reason::Pending, "The credentials are being checked.")
         }
@@ -377,8 +383,8 @@ fn verdict(observed: &AccountObserved) -> Report {
                 },
             ),
         ) => match fault {
-            Fault::Unauthorized { .. } if check.is_refused() => refused(fault),
-            fault => Report::of(of_fault(fault)),
+            Fault::Unauthorized { .. } if check.is_refused() => refused(observed, fault),
+            fault => Report::of(failed(observed, check, fault)),
         },
         (_, None, Some(_)) => Report::ready(
             reach(observed)
@@ -388,11 +394,44 @@ fn verdict(observed: &AccountObserved) -> Report {
     }
 }
 
-fn refused(fault: &Fault) -> Report {
+/// A platform that never answered is not expected to begin. One that has worked before is.
+fn failed(observed: &AccountObserved, check: &AccountCheck, fault: &Fault) -> Health {
+    let reported = observed.reported.as_ref();
+    let worked = check.answers.accepted
+        || observed.in_use
+        || reported.is_some_and(|status| status.checked_at.is_some());
+    let call = Call::ListProjects {
+        subject: &observed.subject,
+        worked,
+    };
+    // An earlier process may have waited for it already.
+    let is_told = reported.is_some_and(|status| {
+        status.conditions.iter().any(|condition| {
+            condition.type_ == "Stalled" && condition.reason == Reason::PlatformUnreachable.as_str()
+        })
+    });
+    match advice::health(&call, fault) {
+        Health::Unknown(reason @ Reason::PlatformUnreachable, message)
+            if !worked && (is_told || check.is_long_unreached()) =>
+        {
+            Health::Stalled(reason, message)
+        }
+        health => health,
+    }
+}
+
+fn refused(observed: &AccountObserved, fault: &Fault) -> Report {
+    let mistake = observed
+        .subject
+        .key_mistake
+        .map(|mistake| format!(" {mistake}"))
+        .unwrap_or_default();
+    let entry = &observed.subject.entry;
     Report::stalled(
         Reason::Unauthorized,
         format!(
-            "{fault}. Put a valid API key into the Secret. Until then dbplane makes only one call every five minutes."
+            "Put a valid API key into {entry}.{mistake} Until then dbplane makes only one call every five minutes. {}",
+            sentence(&fault.to_string())
         ),
     )
 }

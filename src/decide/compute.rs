@@ -46,13 +46,14 @@ pub(super) use unfollowed::reported;
 pub use unfollowed::{Unfollowed, unfollowed};
 
 use self::snapshot::ComputeSnapshot;
+use super::advice::{self, Call};
 use super::connection::{Address, CredentialsView, SecretView};
 use super::disruption::{Permit, permit};
 use super::gates::{self, Gates};
 use super::identity::{ComputeIdentity, RestartRecord};
-use super::memory::of_fault;
+use super::memory::Backoff;
 use super::seal::InvalidAnnotation;
-use super::{Decision, Health, Memory, Observed, Reason, Report, Wake, later};
+use super::{Action, Decision, Health, Memory, Observed, Reason, Report, Wake, drift, later};
 use crate::api::{ComputeSpec, ComputeStatus, ComputeType, Deletion, Management, NotApplied};
 use crate::domain::{
     Compute, ComputeId, ComputeState, Fault, Listed, NameSupport, PostgresSettings, Role, Shown,
@@ -235,9 +236,9 @@ pub fn remember(
     let VersionedSpec { spec, generation } = declared;
     let agenda = schedules::agenda(spec, memory.agenda.as_ref(), generation, now);
     let spec = schedules::in_force(spec, agenda.as_deref());
-    let differences = super::drift::differences(&spec, found);
+    let differences = drift::differences(&spec, found);
     if differences.is_empty() {
-        memory.note_in_force(super::drift::enforced(&spec));
+        memory.note_in_force(drift::enforced(&spec));
     }
     // After a spec change the setting is sent at once, so an older status does not count.
     let status = status.filter(|status| status.observed_generation == Some(generation));
@@ -346,33 +347,62 @@ impl ComputeCase<'_> {
     fn act_beside(
         &self,
         serving: &Report,
-        action: super::Action,
+        action: Action,
         step: ComputeStep,
         report: Report,
     ) -> ComputeDecision {
-        match self
-            .observed
-            .memory
-            .backoff(action, self.generation(), self.now)
-        {
+        match self.backoff(action, Some(&step)) {
             Some(backoff) => Decision::wait(serving.clone().beside(backoff.health), backoff.until),
             None => Decision::act(step, report),
         }
     }
 
     /// A step, unless it backs off after a failure.
-    fn act(&self, action: super::Action, step: ComputeStep, report: Report) -> ComputeDecision {
+    fn act(&self, action: Action, step: ComputeStep, report: Report) -> ComputeDecision {
         self.pause(action)
             .unwrap_or_else(|| Decision::act(step, report))
     }
 
     /// The backoff after a failure.
-    fn pause(&self, action: super::Action) -> Option<ComputeDecision> {
-        let backoff = self
-            .observed
-            .memory
-            .backoff(action, self.generation(), self.now)?;
+    fn pause(&self, action: Action) -> Option<ComputeDecision> {
+        let backoff = self.backoff(action, None)?;
         Some(Decision::wait(Report::of(backoff.health), backoff.until))
+    }
+
+    /// Why an action has to wait, with advice about the fields of the spec that it is for.
+    fn backoff(&self, action: Action, step: Option<&ComputeStep>) -> Option<Backoff> {
+        let memory = &self.observed.memory;
+        let backoff = memory.backoff(action, self.generation(), self.now)?;
+        let project = &self.spec.project_id;
+        let settings = drift::declared(self.spec);
+        let call = match (action, step) {
+            (Action::Create, _) => Some(Call::CreateCompute {
+                project,
+                branch: &self.spec.branch_id,
+                role: self.role(),
+                settings: &settings,
+            }),
+            (
+                _,
+                Some(ComputeStep::Change {
+                    id,
+                    change,
+                    because,
+                    ..
+                }),
+            ) => Some(Call::ChangeCompute {
+                id,
+                project,
+                change,
+                because,
+            }),
+            _ => None,
+        };
+        Some(advice::backoff(
+            backoff,
+            memory.fault(action),
+            call.as_ref(),
+        ))
     }
 
     fn permit(&self, compute: &Compute) -> Permit {
@@ -416,18 +446,10 @@ fn is_orphaned(spec: &ComputeSpec) -> bool {
 
 /// The health while the project's computes cannot be read.
 fn unreadable(spec: &ComputeSpec, fault: &Fault) -> Health {
-    match (fault, of_fault(fault)) {
-        (Fault::NotFound { .. } | Fault::Forbidden { .. }, Health::Stalled(reason, message)) => {
-            Health::Stalled(
-                reason,
-                format!(
-                    "Project {} cannot be read. {message}. Correct spec.projectID, or use an account whose API key reaches it.",
-                    spec.project_id
-                ),
-            )
-        }
+    let project = &spec.project_id;
+    match advice::health(&Call::ListComputes { project }, fault) {
         // A busy platform says nothing about the compute.
-        (_, Health::Progressing(reason, message)) => Health::Unknown(reason, message),
-        (_, health) => health,
+        Health::Progressing(reason, message) => Health::Unknown(reason, message),
+        health => health,
     }
 }

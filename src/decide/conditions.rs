@@ -31,16 +31,24 @@ impl Health {
     /// Appends a sentence to the message.
     pub fn saying_also(self, sentence: &str) -> Self {
         // A longer message is cut anyway.
-        let with = |message: String| match message.len() {
+        self.with_message(|message| match message.len() {
             0..LONGEST_MESSAGE => format!("{message} {sentence}"),
             _ => message,
-        };
+        })
+    }
+
+    /// Puts a sentence before the message.
+    pub fn saying_first(self, sentence: &str) -> Self {
+        self.with_message(|message| format!("{sentence} {message}"))
+    }
+
+    fn with_message(self, change: impl FnOnce(String) -> String) -> Self {
         match self {
-            Self::Ready(reason, message) => Self::Ready(reason, with(message)),
-            Self::Progressing(reason, message) => Self::Progressing(reason, with(message)),
-            Self::Stalled(reason, message) => Self::Stalled(reason, with(message)),
-            Self::Unknown(reason, message) => Self::Unknown(reason, with(message)),
-            Self::Paused(message) => Self::Paused(with(message)),
+            Self::Ready(reason, message) => Self::Ready(reason, change(message)),
+            Self::Progressing(reason, message) => Self::Progressing(reason, change(message)),
+            Self::Stalled(reason, message) => Self::Stalled(reason, change(message)),
+            Self::Unknown(reason, message) => Self::Unknown(reason, change(message)),
+            Self::Paused(message) => Self::Paused(change(message)),
         }
     }
 }

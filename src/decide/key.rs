@@ -37,6 +37,7 @@ pub use self::status::status;
 pub use self::step::KeyStep;
 pub use self::template::template;
 pub use self::trial::tried;
+use super::advice::{self, Call};
 use super::gates::{self, Gates};
 use super::identity::{KeyIdentity, LostBecause, LostKey, ProjectKeyIdentity};
 use super::names::Mark;
@@ -362,10 +363,23 @@ impl KeyCase<'_> {
         Decision::act(KeyStep::Restore { record }, keep::creating())
     }
 
+    /// Why an action has to wait, with advice about the fields of the spec that it is for.
     fn backoff(&self, action: Action) -> Option<memory::Backoff> {
-        self.observed
-            .memory
-            .backoff(action, self.observed.meta.generation, self.now)
+        let memory = &self.observed.memory;
+        let backoff = memory.backoff(action, self.observed.meta.generation, self.now)?;
+        let call = match (action, self.organization()) {
+            (Action::CreateKey, Some(organization)) => Some(Call::CreateKey {
+                project: &self.spec.project_id,
+                organization,
+            }),
+            (Action::ListKeys, Some(organization)) => Some(Call::ListKeys { organization }),
+            _ => None,
+        };
+        Some(advice::backoff(
+            backoff,
+            memory.fault(action),
+            call.as_ref(),
+        ))
     }
 
     /// Why no key can be created now.

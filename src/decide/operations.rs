@@ -123,6 +123,15 @@ pub(super) fn failed(newest: &[LastOperation]) -> Option<&LastOperation> {
         .or_else(|| newest.first().filter(|it| it.status == "cancelled"))
 }
 
+/// Returns true if the operation had not failed and was not over when the platform showed it.
+pub(super) fn is_under_way(operation: &LastOperation) -> bool {
+    let is_open = matches!(
+        operation.status.as_str(),
+        "scheduling" | "running" | "cancelling"
+    );
+    is_open && operation.failures.is_none()
+}
+
 fn is_finished(operation: &LastOperation) -> bool {
     matches!(operation.status.as_str(), "finished" | "skipped")
 }

@@ -5,6 +5,9 @@ use std::time::Duration;
 use super::id::KeyId;
 use thiserror::Error;
 
+/// The message for an answer without text.
+pub const NO_REASON: &str = "no reason given";
+
 /// The reason why a call to the platform failed.
 ///
 /// Texts are the platform's own, if there are any, with a limited length. They never contain a
@@ -140,6 +143,11 @@ impl Fault {
     /// it.
     pub fn is_about_the_key(&self) -> bool {
         matches!(self, Self::Unauthorized { .. } | Self::KeyInDoubt { .. })
+    }
+
+    /// True for a 404 without any text, which a web server without such an address sends too.
+    pub fn has_no_words(&self) -> bool {
+        matches!(self, Self::NotFound { message } if message.starts_with(NO_REASON))
     }
 
     /// How long the platform asks for a pause.

@@ -261,6 +261,10 @@ impl Platform for InMemoryPlatform {
         new: &NewCompute,
     ) -> Result<(Compute, Vec<Operation>), Fault> {
         let others = self.list_computes(project).await?;
+        // An answer that cannot be read does not show that the branch is missing.
+        if let Ok(false) = self.source.has_branch(project, &new.branch_id).await {
+            return Err(not_found("branch", &new.branch_id));
+        }
         let compute = self.with(|state| {
             let id = format!("new-compute-{}", state.number_of_new()).into();
             let compute = compute::created(id, project, new, others.shown(), self.now);

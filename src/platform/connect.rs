@@ -34,6 +34,19 @@ pub(super) fn normalized(base_url: &str) -> String {
     url.trim_end_matches('/').to_owned()
 }
 
+/// The host and port of a base URL, for messages; empty if it is no URL. Its other parts may hold
+/// a secret.
+pub fn address_of(base_url: &str) -> String {
+    let Ok(url) = Url::parse(base_url) else {
+        return String::new();
+    };
+    let host = url.host_str().unwrap_or_default();
+    match url.port_or_known_default() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    }
+}
+
 /// Maps base URLs to platforms, for records and comparisons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Platforms(BTreeMap<String, String>);

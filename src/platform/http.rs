@@ -32,8 +32,8 @@ use self::text::{described, has_form};
 use self::wire::{ChangeBody, CreateBody, CreateKeyBody, DecodeError};
 use super::{Budget, ChangeAnswer, ConnectError, Endpoint, FOR, Platform, Priority, Room};
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, CreatedKey, Fault, Form, KeyEntry, KeyId, Listed,
-    NewCompute, Operation, OrganizationId, Project, ProjectId,
+    BranchId, Compute, ComputeChange, ComputeId, CreatedKey, Fault, Form, KeyEntry, KeyId, Listed,
+    NewCompute, Operation, OrganizationId, Project, ProjectId, Shown,
 };
 use crate::spans;
 
@@ -261,6 +261,27 @@ impl Platform for HttpPlatform {
         match self.shows_compute(project, compute).await {
             again if is_plain_missing(&again) => Ok(false),
             other => other,
+        }
+    }
+
+    async fn has_branch(&self, project: &ProjectId, branch: &BranchId) -> Result<bool, Fault> {
+        let list = List {
+            of: format!("branches of project {project}"),
+            remedy: "Delete branches that nobody needs",
+            segments: &["projects", project, "branches"],
+            limit: None,
+        };
+        let listed = self
+            .pages(list, wire::branches, BranchId::to_string)
+            .await
+            .map_err(missing_call)?;
+        match listed.find(Some(branch), |listed| listed == branch) {
+            Shown::Entry(_) => Ok(true),
+            Shown::Absent => Ok(false),
+            Shown::Unclear(entry) => Err(self.exchange.unreadable(
+                "the list of branches",
+                &format!("an entry that may be branch {branch}: {entry}"),
+            )),
         }
     }
 

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use secrecy::SecretString;
 
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, KeyId, Listed, NewCompute,
-    Operation, OrganizationId, Project, ProjectId,
+    BranchId, Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, KeyId, Listed,
+    NewCompute, Operation, OrganizationId, Project, ProjectId,
 };
 
 /// The result of a change of a compute: the compute, if the answer contains it, and the operations
@@ -30,6 +30,13 @@ pub trait Platform: Send + Sync + std::fmt::Debug {
     async fn list_computes(&self, project: &ProjectId) -> Result<Listed<Compute>, Fault>;
     /// Checks with its own request if a compute exists. Changes nothing.
     async fn has_compute(&self, project: &ProjectId, compute: &ComputeId) -> Result<bool, Fault>;
+    /// Checks if a branch exists. Only a plan asks: a create without its branch is refused anyway.
+    async fn has_branch(&self, _project: &ProjectId, _branch: &BranchId) -> Result<bool, Fault> {
+        Err(Fault::Unsupported {
+            status: 404,
+            message: "branches are not listed".to_owned(),
+        })
+    }
     /// Creates a compute, and returns it with the operations that were started. Not idempotent.
     async fn create_compute(
         &self,

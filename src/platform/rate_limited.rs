@@ -13,8 +13,8 @@ use super::gate::{Gate, proves_acceptance};
 use super::organizations::OrganizationClaim;
 use super::{Budget, ChangeAnswer, FOR, Party, Platform, PlatformClient, Priority};
 use crate::domain::{
-    Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, KeyId, Listed, NewCompute,
-    Operation, OrganizationId, Project, ProjectId,
+    BranchId, Compute, ComputeChange, ComputeId, CreatedKey, Fault, KeyEntry, KeyId, Listed,
+    NewCompute, Operation, OrganizationId, Project, ProjectId,
 };
 use crate::leadership::Leadership;
 use crate::spans;
@@ -394,16 +394,18 @@ impl Platform for RateLimited {
         .await
     }
 
+    async fn has_branch(&self, project: &ProjectId, branch: &BranchId) -> Result<bool, Fault> {
+        self.read("has_branch", self.shared.inner.has_branch(project, branch))
+            .await
+    }
+
     async fn create_compute(
         &self,
         project: &ProjectId,
         new: &NewCompute,
     ) -> Result<(Compute, Vec<Operation>), Fault> {
-        self.change(
-            "create_compute",
-            self.shared.inner.create_compute(project, new),
-        )
-        .await
+        let call = self.shared.inner.create_compute(project, new);
+        self.change("create_compute", call).await
     }
 
     async fn update_compute(
@@ -417,11 +419,8 @@ impl Platform for RateLimited {
     }
 
     async fn delete_compute(&self, project: &ProjectId, compute: &ComputeId) -> Result<(), Fault> {
-        self.change(
-            "delete_compute",
-            self.shared.inner.delete_compute(project, compute),
-        )
-        .await
+        let call = self.shared.inner.delete_compute(project, compute);
+        self.change("delete_compute", call).await
     }
 
     async fn restart_compute(

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use dbplane::api::{AccountCapabilities, AccountStatus, SeenProjects};
 use dbplane::decide::account::{
-    AccountCheck, AccountFacts, AccountObserved, Answers, Credential, ProjectsObserved,
-    SecretProtection, Verdict, decide, status,
+    AccountCheck, AccountFacts, AccountObserved, AccountSubject, Answers, Credential,
+    ProjectsObserved, SecretProtection, Verdict, decide, status,
 };
 use dbplane::decide::{AccountView, Limits, Memory, Meta};
 use dbplane::domain::Unreadable;
@@ -46,6 +46,12 @@ fn observed(users: usize, deleting: bool) -> AccountObserved {
         cluster: "c1u57e".parse().unwrap(),
         random: 7,
         facts: AccountFacts {
+            subject: AccountSubject {
+                address: "platform.example:443".to_owned(),
+                organization: Some("org-1".into()),
+                entry: "entry api-key of Secret shop/platform-key".to_owned(),
+                key_mistake: None,
+            },
             credential: Credential::Usable,
             check: Some(check),
             suspended: None,

@@ -28,6 +28,7 @@ fn respond(request: &Request) -> crate::server::Act {
         ("GET", path) if path.ends_with("endpoints") => r#"{"endpoints":[]}"#,
         ("GET", path) if path.ends_with("operations") => r#"{"operations":[]}"#,
         ("GET", path) if path.ends_with("api_keys") => "[]",
+        ("GET", path) if path.ends_with("branches") => r#"{"branches":[{"id":"br-a"}]}"#,
         ("GET", path) if path.ends_with("projects") => r#"{"projects":[]}"#,
         ("DELETE", path) if path.contains("api_keys") => r#"{"id":1,"revoked":true}"#,
         _ => COMPUTE,
@@ -39,6 +40,7 @@ async fn every_call(platform: &impl Platform) {
     platform.list_projects().await.unwrap();
     platform.list_computes(&P).await.unwrap();
     assert!(platform.has_compute(&P, &EP).await.unwrap());
+    assert!(platform.has_branch(&P, &"br-a".into()).await.unwrap());
     platform.create_compute(&P, &new_compute()).await.unwrap();
     platform
         .update_compute(&P, &EP, &ComputeChange::default())
@@ -62,6 +64,7 @@ async fn every_call_asks_for_its_resource_and_names_the_organization() {
         "GET /api/v2/projects",
         "GET /api/v2/projects/p/endpoints",
         "GET /api/v2/projects/p/endpoints/ep-a",
+        "GET /api/v2/projects/p/branches",
         "POST /api/v2/projects/p/endpoints",
         "PATCH /api/v2/projects/p/endpoints/ep-a",
         "DELETE /api/v2/projects/p/endpoints/ep-a",
@@ -228,4 +231,22 @@ async fn a_key_from_a_file_may_end_with_a_line_break() {
     let requests = server.requests();
     assert_eq!(requests[0].header("authorization"), ["Bearer k"]);
     assert_eq!(requests[1].header("authorization"), ["Bearer other"]);
+}
+
+#[tokio::test]
+async fn a_branch_is_missing_only_if_a_list_lacks_it() {
+    let server = Server::scripted(|request: &Request| match path(request) {
+        path if path.contains("without") => {
+            answer(404, r#"{"message":"this route does not exist"}"#)
+        }
+        path if path.contains("odd") => answer(200, r#"{"branches":[{"name":"no id"}]}"#),
+        _ => answer(200, r#"{"branches":[{"id":"br-a"}]}"#),
+    })
+    .await;
+    let (platform, branch) = (server.platform(), "br-b".into());
+    assert!(!platform.has_branch(&P, &branch).await.unwrap());
+    for project in ["without", "odd"] {
+        let answered = platform.has_branch(&project.into(), &branch).await;
+        assert!(answered.is_err(), "{project}: {answered:?}");
+    }
 }

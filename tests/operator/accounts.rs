@@ -120,7 +120,7 @@ async fn a_refused_key_stops_all_calls_until_its_secret_changes() {
     let refused = fixture
         .until_condition("account/prod", "Stalled", "True", "Unauthorized")
         .await;
-    assert!(message(&refused, "Stalled").contains("Put a valid API key into the Secret"));
+    assert!(message(&refused, "Stalled").contains("Put a valid API key into entry "));
     for dependent in ["compute/orders", "projectkey/ci"] {
         let reported = fixture
             .until_condition(dependent, "Ready", "Unknown", "AccountNotReady")

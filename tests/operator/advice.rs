@@ -419,7 +419,12 @@ async fn an_account_and_its_keys_are_corrected_by_what_their_status_says() {
     fixture.apply(&compute("orders", "br-main-42", "")).await;
     fixture.reports("AccountNotReady", "compute/orders").await;
     fixture.secret("platform-api-key", ADMIN).await;
-    fixture.reports("PlatformUnreachable", "account/prod").await;
+    let message = fixture.reports("PlatformUnreachable", "account/prod").await;
+    let host = nowhere.trim_start_matches("http://").split('/').next();
+    assert!(
+        message.contains(host.unwrap()) && message.contains("is spec.baseURL right?"),
+        "{message}"
+    );
     let base_url = fixture.platform.base_url();
     fixture
         .patch(

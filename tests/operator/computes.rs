@@ -151,6 +151,27 @@ async fn a_branch_has_all_declared_replicas() {
 }
 
 #[tokio::test]
+async fn a_branch_that_does_not_exist_is_named_with_its_field() {
+    let fixture = Fixture::new("no-branch").await;
+    fixture.apply(&compute("orders", "br-nope-7", "")).await;
+    let stalled = fixture
+        .until_condition("compute/orders", "Stalled", "True", "Refused")
+        .await;
+    let expected = format!(
+        "Branch br-nope-7 is not in project {}: correct spec.branchID.",
+        fixture.project
+    );
+    assert!(
+        message(&stalled, "Stalled").starts_with(&expected),
+        "{stalled}"
+    );
+    fixture
+        .patch("compute/orders", json!({"branchID": "br-main-42"}))
+        .await;
+    fixture.until_ready("compute/orders").await;
+}
+
+#[tokio::test]
 async fn a_project_that_does_not_exist_is_reported() {
     let fixture = Fixture::new("no-project").await;
     fixture

@@ -273,16 +273,20 @@ pub fn page(page: &ResourcePage, out: &mut impl Write, layout: Layout) -> io::Re
     title(page, out, layout)?;
     section(out, "Declared", &rows(&page.declared), layout)?;
     section(out, "There", &observed(&page.there, layout), layout)?;
-    if let Some(differs) = &page.differs {
+    let mut said = Said(vec![one_line(&page.resource.message)]);
+    let differs = page.differs.as_deref().unwrap_or_default();
+    if !differs.is_empty() && !said.before(differs) {
         paragraph(out, "Differs", &one_line(differs), layout)?;
     }
-    section(out, "Conditions", &conditions(page, layout), layout)?;
+    let rows = conditions(page, &mut said, layout);
+    section(out, "Conditions", &rows, layout)?;
     let next = next(page, layout);
     section(out, "What comes next, at the latest", &next, layout)?;
     let operation = page.last_operation.as_ref();
     let operation = operation.map_or(Vec::new(), |value| observed(value, layout));
     section(out, "Last operation of the platform", &operation, layout)?;
-    section(out, "Last events", &events(page, layout), layout)?;
+    let rows = events(page, &mut said, layout);
+    section(out, "Last events", &rows, layout)?;
     if let Some(account) = &page.account {
         section(out, "Account", &[account_row(account)], layout)?;
     }
@@ -327,11 +331,33 @@ fn next(page: &ResourcePage, layout: Layout) -> Vec<[String; 2]> {
         .collect()
 }
 
-fn events(page: &ResourcePage, layout: Layout) -> Vec<[String; 2]> {
+/// The messages on a page so far: each is shown once.
+struct Said(Vec<String>);
+
+impl Said {
+    fn before(&mut self, message: &str) -> bool {
+        let message = one_line(message);
+        let is_known = self.0.contains(&message);
+        if !is_known {
+            self.0.push(message);
+        }
+        is_known
+    }
+
+    fn once<'a>(&mut self, message: &'a str) -> &'a str {
+        if self.before(message) {
+            "as above"
+        } else {
+            message
+        }
+    }
+}
+
+fn events(page: &ResourcePage, said: &mut Said, layout: Layout) -> Vec<[String; 2]> {
     let mut rows = Vec::new();
     for event in &page.events {
         let reason = event.reason.as_deref().unwrap_or_default();
-        let note = event.note.as_deref().unwrap_or_default();
+        let note = said.once(event.note.as_deref().unwrap_or_default());
         rows.push([layout.age(event.at), format!("{reason}: {note}")]);
     }
     rows
@@ -371,7 +397,7 @@ fn observed(value: &serde_json::Value, layout: Layout) -> Vec<[String; 2]> {
         .collect()
 }
 
-fn conditions(page: &ResourcePage, layout: Layout) -> Vec<[String; 2]> {
+fn conditions(page: &ResourcePage, said: &mut Said, layout: Layout) -> Vec<[String; 2]> {
     let mut rows = Vec::new();
     for condition in &page.conditions {
         let since = if layout.wide {
@@ -383,7 +409,9 @@ fn conditions(page: &ResourcePage, layout: Layout) -> Vec<[String; 2]> {
             condition.type_.clone(),
             format!(
                 "{} {}{since}: {}",
-                condition.status, condition.reason, condition.message
+                condition.status,
+                condition.reason,
+                said.once(&condition.message)
             ),
         ]);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 use super::dependents::{self, Dependent};
 use super::{AnyAccount, CredentialRef};
@@ -15,12 +15,13 @@ use crate::cluster::Cluster;
 use crate::controller::environment::{Effects, Environment, Observation, observed};
 use crate::controller::state::{AccountConnection, AccountEntry};
 use crate::decide::account::{
-    self, AccountFacts, AccountObserved, Credential, ProjectsObserved, SecretProtection,
+    self, AccountFacts, AccountObserved, AccountSubject, Credential, ProjectsObserved,
+    SecretProtection,
 };
 use crate::decide::released::has_finalizer_named;
 use crate::decide::{AccountView, Meta};
 use crate::domain::NameSupport;
-use crate::platform::{ConnectError, PlatformClient};
+use crate::platform::{ConnectError, PlatformClient, address_of};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -33,8 +34,10 @@ pub(super) async fn observe<A: AnyAccount, E: Environment>(
         .cluster()
         .secret(&reference.namespace, &reference.name)
         .await?;
-    let (credential, connection) = match entry(secret.as_ref(), &reference) {
-        Ok(key) => connected(env, object, key),
+    let key = entry(secret.as_ref(), &reference);
+    let subject = subject(object, &reference, key.as_ref().ok());
+    let (credential, connection) = match key {
+        Ok(key) => connected(env, object, key, &subject),
         Err(missing) => (Credential::Missing(missing), None),
     };
     let users = dependents::of(env, &object.account_name());
@@ -47,6 +50,7 @@ pub(super) async fn observe<A: AnyAccount, E: Environment>(
     };
     let facts = AccountFacts {
         shared: env.settings().is_shared(object),
+        subject,
         credential,
         check: connection
             .as_ref()
@@ -80,6 +84,23 @@ pub(super) async fn observe<A: AnyAccount, E: Environment>(
         ..Effects::default()
     };
     Ok(Observation { observed, effects })
+}
+
+fn subject<A: AnyAccount>(
+    object: &A,
+    reference: &CredentialRef,
+    key: Option<&SecretString>,
+) -> AccountSubject {
+    let access = object.access();
+    AccountSubject {
+        address: address_of(&access.base_url),
+        organization: access.organization_id.clone(),
+        entry: format!(
+            "entry {} of Secret {}/{}",
+            reference.key, reference.namespace, reference.name
+        ),
+        key_mistake: key.and_then(|key| account::mistake_in_key(key.expose_secret())),
+    }
 }
 
 /// The entry that the resources of the account rely on.
@@ -196,6 +217,7 @@ fn connected<A: AnyAccount, E: Environment>(
     env: &E,
     object: &A,
     key: SecretString,
+    subject: &AccountSubject,
 ) -> (Credential, Option<Arc<AccountConnection<E::Client>>>) {
     let (name, access) = (object.account_name(), object.access());
     let before = env
@@ -223,18 +245,20 @@ fn connected<A: AnyAccount, E: Environment>(
             };
             (Credential::Usable, Some(Arc::new(connection)))
         }
-        Err(error) => (refused(&error), None),
+        Err(error) => (refused(&error, subject), None),
     }
 }
 
-fn refused(error: &ConnectError) -> Credential {
+fn refused(error: &ConnectError, subject: &AccountSubject) -> Credential {
     match error {
         ConnectError::Insecure => Credential::InvalidBaseUrl(
             "spec.baseURL is plain http, which the operator allows only with --allow-insecure-platform. Use https."
                 .into(),
         ),
         ConnectError::NoKey | ConnectError::UnusableKey => {
-            Credential::Missing(format!("The Secret cannot be used: {error}."))
+            let mistake = subject.key_mistake.unwrap_or_default();
+            let text = format!("Correct {}: {error}. {mistake}", subject.entry);
+            Credential::Missing(text.trim_end().to_owned())
         }
         ConnectError::NotAdmitted(why) => {
             Credential::PlatformNotAllowed(format!("Nothing is sent to spec.baseURL: {why}."))

@@ -32,10 +32,8 @@ fn headline(before: &[Condition], report: &Report) -> Option<Event> {
         {
             None
         }
-        Health::Ready(..) | Health::Unknown(..) | Health::Paused(_) => {
-            Some(Event::normal(reason.as_str(), text))
-        }
-        Health::Stalled(..) => Some(Event::warning(reason.as_str(), text)),
+        Health::Ready(..) | Health::Paused(_) => Some(Event::normal(reason.as_str(), text)),
+        Health::Unknown(..) | Health::Stalled(..) => Some(Event::warning(reason.as_str(), text)),
         Health::Progressing(..) => None,
     }
 }

@@ -6,11 +6,15 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::api::AccountCapabilities;
-use crate::decide::{YOUNG_KEY, later};
+use crate::decide::memory::of_fault;
+use crate::decide::{Health, Reason, YOUNG_KEY, later};
 use crate::domain::{Fault, ProjectId, Unreadable};
 
 /// How long the platform has to refuse previously accepted credentials until they count as refused.
 const REFUSED_AFTER: Duration = Duration::from_secs(20);
+
+/// How long a platform that never answered may be away until that is reported as a mistake.
+const NEVER_REACHED_AFTER: Duration = Duration::from_secs(300);
 
 /// The result of one check, with the history of earlier ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +52,8 @@ pub struct Answers {
     pub refused_since: Option<Timestamp>,
     /// The number of refusals since then.
     pub refusals: usize,
+    /// Since when no check has reached the platform.
+    pub unreached_since: Option<Timestamp>,
 }
 
 impl AccountCheck {
@@ -63,6 +69,7 @@ impl AccountCheck {
             accepted,
             refused_since,
             refusals,
+            unreached_since,
         } = before.map(|before| before.answers).unwrap_or_default();
         let answers = match &self.verdict {
             Verdict::Projects(_) | Verdict::Restricted(_) => Answers {
@@ -73,11 +80,13 @@ impl AccountCheck {
                 accepted,
                 refused_since: refused_since.or(Some(self.at)),
                 refusals: refusals + 1,
+                unreached_since: None,
             },
-            Verdict::Failed(_) => Answers {
+            Verdict::Failed(fault) => Answers {
                 accepted,
                 refused_since,
                 refusals,
+                unreached_since: is_unreached(fault).then(|| unreached_since.unwrap_or(self.at)),
             },
         };
         Self {
@@ -113,6 +122,13 @@ impl AccountCheck {
         }
     }
 
+    /// Returns true if no check has reached the platform for some minutes.
+    pub fn is_long_unreached(&self) -> bool {
+        self.answers
+            .unreached_since
+            .is_some_and(|since| self.at >= later(since, NEVER_REACHED_AFTER))
+    }
+
     /// Returns true if the credentials count as refused. A single refusal may be a momentary error.
     pub fn is_refused(&self) -> bool {
         let patience = if self.answers.accepted {
@@ -127,6 +143,14 @@ impl AccountCheck {
                 .refused_since
                 .is_some_and(|since| self.at >= later(since, patience))
     }
+}
+
+/// True if the answer is not the platform's, or none came.
+fn is_unreached(fault: &Fault) -> bool {
+    matches!(
+        of_fault(fault),
+        Health::Unknown(Reason::PlatformUnreachable, _)
+    )
 }
 
 /// The result of a check.

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use super::{AccountObserved, Verdict};
+use super::{AccountObserved, AccountSubject, Verdict};
 use crate::api::{AccountCapabilities, AccountStatus, Condition};
 use crate::decide::Reason;
 use crate::domain::ProjectId;
@@ -58,13 +58,14 @@ pub(super) fn reach(observed: &AccountObserved) -> Option<Dated<AccountReach>> {
     let found = match &check.verdict {
         Verdict::Projects(projects) => {
             let listed = match projects.len() {
-                1 => "1 project".to_owned(),
-                count => format!("{count} projects"),
+                0 => none_listed(&observed.subject),
+                1 => "It can list 1 project.".to_owned(),
+                count => format!("It can list {count} projects."),
             };
             let mut named: Vec<_> = projects.iter().take(MOST_PROJECTS).cloned().collect();
             named.sort();
             AccountReach {
-                message: format!("The platform accepts the API key. It can list {listed}."),
+                message: format!("The platform accepts the API key. {listed}"),
                 project_count: u32::try_from(projects.len()).ok(),
                 projects: named,
                 capabilities,
@@ -89,6 +90,20 @@ pub(super) fn reach(observed: &AccountObserved) -> Option<Dated<AccountReach>> {
         }),
         reported,
     )
+}
+
+/// A platform may show an empty list for an organization that the key does not reach.
+fn none_listed(subject: &AccountSubject) -> String {
+    match &subject.organization {
+        Some(organization) => format!(
+            "It lists no project of organization {organization}. If there are projects, correct spec.organizationID, or put the API key of a \
+             member into {}.",
+            subject.entry
+        ),
+        None => {
+            "It lists no project. An organization's projects need spec.organizationID.".to_owned()
+        }
+    }
 }
 
 /// The reach according to a status. The message of a Ready condition that is not True is about

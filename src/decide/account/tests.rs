@@ -1,5 +1,6 @@
 //! Table tests of accounts.
 
+mod advice;
 mod several_processes;
 mod status;
 
@@ -75,6 +76,12 @@ pub(super) fn in_use() -> AccountObserved {
         random: 7,
         facts: AccountFacts {
             shared: false,
+            subject: AccountSubject {
+                address: "platform.example:443".to_owned(),
+                organization: Some("org-1".into()),
+                entry: "entry api-key of Secret shop/platform-key".to_owned(),
+                key_mistake: None,
+            },
             credential: Credential::Usable,
             check: check(Verdict::Projects(vec!["a".into(), "b".into()])),
             suspended: None,
@@ -381,7 +388,10 @@ fn a_refused_key_is_asked_again_until_it_counts_as_refused() {
             panic!("{health:?}")
         };
         assert!(
-            message.contains("401") && message.contains("Put a valid API key into the Secret"),
+            message.contains("401")
+                && message.starts_with(
+                    "Put a valid API key into entry api-key of Secret shop/platform-key."
+                ),
             "{message}"
         );
     }

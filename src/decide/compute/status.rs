@@ -7,10 +7,11 @@ use super::{
     ComputeCase, ComputeObserved, SnapshotState, is_settled, maintenance, restart, schedules,
 };
 use crate::api::{
-    ComputeSpec, ComputeStatus, ComputeType, Management, NotApplied, RestartStatus, ServiceBinding,
-    WaitingChanges,
+    ComputeSpec, ComputeStatus, ComputeType, LastOperation, Management, NotApplied, RestartStatus,
+    ServiceBinding, WaitingChanges,
 };
 use crate::decide::identity::RestartRecord;
+use crate::decide::operations::is_under_way;
 use crate::decide::{Report, drift, sizes};
 use crate::domain::{Compute, ComputeState, Role};
 
@@ -89,14 +90,7 @@ fn seen(report: &Report, case: &ComputeCase, old: &ComputeStatus) -> ComputeStat
         Sight::Pending => old.clone(),
         Sight::Unseen => unseen(old, now),
     };
-    let last_operation = &observed.memory.last_operation;
-    status.last_operation = match binding {
-        Some(_) => last_operation
-            .as_ref()
-            .or(old.last_operation.as_ref())
-            .cloned(),
-        None => None,
-    };
+    status.last_operation = last_operation(case, old);
     let waiting = report.waiting.as_ref().map(|waiting| WaitingChanges {
         changes: waiting.changes.clone(),
         since: observed
@@ -120,6 +114,21 @@ fn seen(report: &Report, case: &ComputeCase, old: &ComputeStatus) -> ComputeStat
         .map(|name| ServiceBinding { name });
     status.record = old.record.clone();
     status
+}
+
+/// The last known operation of the bound compute. A settled compute has none under way, even if
+/// nobody has asked for its end.
+fn last_operation(case: &ComputeCase, old: &ComputeStatus) -> Option<LastOperation> {
+    case.identity.binding.as_ref()?;
+    let memory = &case.observed.memory;
+    let is_over =
+        !memory.changing && matches!(sight(case), Sight::Found(compute) if is_settled(compute));
+    memory
+        .last_operation
+        .as_ref()
+        .or(old.last_operation.as_ref())
+        .filter(|operation| !(is_over && is_under_way(operation)))
+        .cloned()
 }
 
 /// The settings that the platform was sent and does not apply.

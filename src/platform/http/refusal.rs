@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822;
 use serde_json::{Map, Value};
 
-use super::text::{NO_REASON, described, has_form, looks_like_html, tidy, tidy_identifier};
-use crate::domain::{Fault, Form};
+use super::text::{described, has_form, looks_like_html, tidy, tidy_identifier};
+use crate::domain::{Fault, Form, NO_REASON};
 
 /// The longest wait that one Retry-After can impose.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);

@@ -1,5 +1,6 @@
 //! Cleans the platform's messages for display: one line of bounded length, without tokens.
 
+use crate::domain::NO_REASON;
 use crate::text::is_hidden;
 
 const LONGEST: usize = 300;
@@ -124,9 +125,6 @@ pub(super) fn looks_like_html(body: &[u8]) -> bool {
     let text = String::from_utf8_lossy(body.trim_ascii_start()).to_ascii_lowercase();
     text.starts_with("<!") || text.starts_with("<html") || text.contains("</")
 }
-
-/// The message for an answer without text.
-pub(super) const NO_REASON: &str = "no reason given";
 
 #[cfg(test)]
 mod tests {

@@ -25,7 +25,7 @@ use self::entries::{DecodedList, ListEntry};
 pub(super) use compute::{ChangeBody, CreateBody, answer, computes, operations};
 pub(super) use entries::MOST_ENTRIES;
 pub(super) use key::{CreateKeyBody, created, difference, keys, revoked};
-pub(super) use project::projects;
+pub(super) use project::{branches, projects};
 
 /// The place and the reason of a decoding error.
 #[derive(Debug, PartialEq, Eq)]

@@ -326,6 +326,39 @@ fn the_last_operation_outlives_the_memory() {
     );
 }
 
+#[test]
+fn a_settled_compute_shows_no_operation_as_under_way() {
+    let shown = |status: &str, given: GivenCompute| {
+        let operation = LastOperation {
+            id: "op-1".into(),
+            action: "start_compute".into(),
+            status: status.into(),
+            failures: None,
+            error: None,
+        };
+        let given = given.remembering(|memory| memory.last_operation = Some(operation));
+        let status = status_of(&given, &ComputeStatus::default());
+        status.last_operation.map(|operation| operation.status)
+    };
+    for open in ["scheduling", "running", "cancelling"] {
+        assert_eq!(shown(open, GivenCompute::bound()), None, "{open}");
+    }
+    assert_eq!(
+        shown("finished", GivenCompute::bound()).as_deref(),
+        Some("finished")
+    );
+    // The list is older than the change, or cannot be read: the end is not known.
+    let changing = GivenCompute::bound().remembering(|memory| memory.changing = true);
+    assert_eq!(shown("running", changing).as_deref(), Some("running"));
+    let unseen = GivenCompute::bound().observing(|observed| {
+        observed.snapshot = SnapshotState::Failed(Fault::Server {
+            status: 502,
+            message: String::new(),
+        });
+    });
+    assert_eq!(shown("running", unseen).as_deref(), Some("running"));
+}
+
 /// The restart in the status that follows `old`.
 fn restart_of(given: &GivenCompute, old: Option<&RestartStatus>) -> Option<RestartStatus> {
     let old = old.cloned().map(Box::new);

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{DecodeError, DecodedList, ListEntry, ListPage, Pagination, lenient, parse, texts};
-use crate::domain::{OrganizationId, Project, ProjectId};
+use crate::domain::{BranchId, OrganizationId, Project, ProjectId};
 
 #[derive(Deserialize)]
 struct ProjectList {
@@ -38,6 +38,33 @@ impl ListEntry for Project {
 pub(in crate::platform::http) fn projects(body: &[u8]) -> Result<ListPage<Project>, DecodeError> {
     let list: ProjectList = parse(body)?;
     Ok(ListPage::of(list.projects, list.pagination))
+}
+
+#[derive(Deserialize)]
+struct BranchList {
+    branches: DecodedList<BranchId>,
+    #[serde(default, deserialize_with = "lenient")]
+    pagination: Option<Pagination>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct BranchItem {
+    #[serde(default, deserialize_with = "texts::identifier")]
+    id: Option<BranchId>,
+}
+
+impl ListEntry for BranchId {
+    type Wire = BranchItem;
+
+    fn of(item: BranchItem) -> Result<Self, &'static str> {
+        item.id.ok_or("id")
+    }
+}
+
+/// The answer to GET /projects/{project_id}/branches.
+pub(in crate::platform::http) fn branches(body: &[u8]) -> Result<ListPage<BranchId>, DecodeError> {
+    let list: BranchList = parse(body)?;
+    Ok(ListPage::of(list.branches, list.pagination))
 }
 
 #[cfg(test)]
