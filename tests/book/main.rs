@@ -20,13 +20,10 @@ mod support;
 
 use std::io::Write;
 
-use covered::By;
+use covered::{By, PREFACE};
 use page::{Block, blocks};
 use playground::Playground;
 use session::{Ran, Session};
-
-/// The setup for readers of the guides.
-const FLEET: &str = include_str!("fleet.sh");
 
 /// Pages that need two clusters or leave something behind.
 const APART: [&str; 2] = ["docs/guide/restore.md", "docs/guide/clusters.md"];
@@ -79,11 +76,14 @@ async fn lost_resources_are_restored_and_moved_to_another_cluster() {
 
 async fn guides(playground: &Playground) -> Ran {
     let mut ran = Ran::default();
+    let preface = session::script(&blocks(PREFACE));
     for page in covered::pages(By::Guide) {
+        let before = if page == PREFACE { "" } else { &preface };
         let session = Session::new(&page, &[("playground", playground)]);
         let runs =
             |block: &Block| block.is_command() && covered::by(&page, block) == Some(By::Guide);
-        ran.add(&session.perform(FLEET, &blocks(&page), runs).await);
+        let applied = manifests::applied(&page);
+        ran.add(&session.perform(before, &applied, runs).await);
     }
     ran
 }

@@ -70,6 +70,29 @@ fn commands(block: &Block) -> String {
     }
 }
 
+/// Saves a block that has a file name.
+fn save(block: &Block) -> String {
+    block.file().map_or_else(String::new, |name| {
+        format!(
+            "cat >{name} <<'END OF {name}'\n{}END OF {name}\n",
+            block.text
+        )
+    })
+}
+
+/// The files of a page and all its commands, as one script.
+pub fn script(all: &[Block]) -> String {
+    all.iter()
+        .map(|block| {
+            if block.is_command() {
+                commands(block)
+            } else {
+                save(block)
+            }
+        })
+        .collect()
+}
+
 pub struct Session {
     sandbox: Sandbox,
     page: String,
@@ -107,14 +130,7 @@ impl Session {
         let mut steps = Vec::new();
         let mut script = format!("{before}\n");
         for (at, block) in all.iter().enumerate() {
-            if let Some(name) = block.file() {
-                writeln!(
-                    script,
-                    "cat >{name} <<'END OF {name}'\n{}END OF {name}",
-                    block.text
-                )
-                .unwrap();
-            }
+            script.push_str(&save(block));
             if runs(block) {
                 let shown = all.get(at + 1).filter(|next| next.language == "text");
                 steps.push(Step { block, shown });
