@@ -24,6 +24,7 @@ pub const PREFACE: &str = "docs/guide/README.md";
 pub const COMMANDS: &[(&str, &str, By)] = &[
     ("docs/start/first-ten-minutes.md", "*", By::Walkthrough),
     ("docs/start/first-project.md", "*", By::Walkthrough),
+    ("docs/start/lost-answer.md", "*", By::Walkthrough),
     ("docs/guide/restore.md", "*", By::Walkthrough),
     ("docs/guide/clusters.md", "*", By::Walkthrough),
     ("docs/guide/teams.md", "*", By::Walkthrough),

@@ -12,6 +12,7 @@
 mod covered;
 mod manifests;
 mod page;
+mod picture;
 mod playground;
 mod session;
 mod shown;
@@ -44,7 +45,7 @@ async fn a_newcomer_gets_from_the_first_page_to_a_managed_fleet() {
     let mut ran = Ran::default();
     for page in covered::pages(By::Walkthrough)
         .iter()
-        .filter(|page| !APART.contains(&page.as_str()))
+        .filter(|page| !APART.contains(&page.as_str()) && *page != picture::PAGE)
     {
         ran.add(&follow(page, &[("playground", &playground)]).await);
     }
@@ -72,6 +73,15 @@ async fn lost_resources_are_restored_and_moved_to_another_cluster() {
     tell(&format!("{ran}\n"));
     playground.end().await;
     second.end().await;
+}
+
+/// It has a playground of its own, because it counts all creates.
+#[tokio::test]
+async fn a_create_whose_answer_is_lost_is_not_repeated() {
+    let playground = Playground::start().await;
+    let ran = follow(picture::PAGE, &[("playground", &playground)]).await;
+    tell(&format!("{ran}\n"));
+    playground.end().await;
 }
 
 async fn guides(playground: &Playground) -> Ran {

@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::page::{Block, blocks, repository};
+use crate::picture::{self, Shown};
 use crate::playground::Playground;
 use crate::shown;
 use crate::support::Sandbox;
@@ -156,6 +157,14 @@ impl Session {
             ran.compared += usize::from(step.shown.is_some());
             self.compare(step);
         }
+        let compared = steps.iter().filter(|step| step.shown.is_some());
+        let shown: Vec<Shown> = compared
+            .map(|step| Shown {
+                commands: step.block.text.clone(),
+                printed: self.printed(step.block),
+            })
+            .collect();
+        picture::record(&self.page, &shown);
         ran
     }
 
