@@ -1,4 +1,4 @@
-//! The picture of a terminal on the landing page, made from a run of one page.
+//! The picture of a terminal, made from a run of one page.
 
 use std::fmt::Write as _;
 use std::fs;
