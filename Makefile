@@ -78,6 +78,11 @@ console-pictures: ## take the pictures of the simulator's console anew, in docs/
 	@tests/ecosystem/build browser
 	DBPLANE_CONSOLE_PICTURES=1 cargo test --locked --test ecosystem -- console::pictures
 
+.PHONY: terminal-picture
+terminal-picture: control-plane ## record the terminal of docs/start/lost-answer.md in docs/at-work.svg (half a minute)
+	@$(build-demo)
+	DBPLANE_RECORD_TERMINAL=1 cargo test --locked --test book -- a_create_whose_answer_is_lost_is_not_repeated
+
 .PHONY: record-objects
 record-objects: control-plane ## record what the version before this one leaves in the midst of everything, for the tests of upgrades (8 min)
 	@tests/ecosystem/build former

@@ -28,6 +28,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
+use axum::response::Redirect;
+use axum::routing::get;
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -124,6 +126,7 @@ fn router(shell: &Arc<Shell>, profile: Profile, on_loopback: bool) -> Router {
             console::routes().merge(pages::routes(Arc::clone(&desk))),
         )
         .route("/console/", pages::first(desk))
+        .route("/", get(async || Redirect::to("/console/")))
         .layer(from_fn_with_state(OnLoopback(on_loopback), guard::protect));
     console
         .fallback(http::serve_api)

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 /// Number of requests that are kept.
-const KEPT: usize = 20_000;
+pub const KEPT: usize = 20_000;
 
 /// A logged request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

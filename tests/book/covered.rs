@@ -9,7 +9,7 @@ use crate::page::{Block, blocks, book, repository};
 pub enum By {
     /// Runs the whole page in order.
     Walkthrough,
-    /// Runs it on the fleet of `fleet.yaml`.
+    /// Runs it after the preface of the guides.
     Guide,
     /// Another test, in this file.
     Test(&'static str),
@@ -17,18 +17,24 @@ pub enum By {
     Nobody(&'static str),
 }
 
+/// The page that says where a reader of the guides is.
+pub const PREFACE: &str = "docs/guide/README.md";
+
 /// Each block by its page and its first line; `*` means all blocks of the page.
 pub const COMMANDS: &[(&str, &str, By)] = &[
     ("docs/start/first-ten-minutes.md", "*", By::Walkthrough),
     ("docs/start/first-project.md", "*", By::Walkthrough),
+    ("docs/start/lost-answer.md", "*", By::Walkthrough),
     ("docs/guide/restore.md", "*", By::Walkthrough),
     ("docs/guide/clusters.md", "*", By::Walkthrough),
     ("docs/guide/teams.md", "*", By::Walkthrough),
     ("docs/guide/rename-or-move.md", "*", By::Walkthrough),
+    (PREFACE, "*", By::Guide),
     ("docs/validate.md", "*", By::Guide),
     ("docs/guide/connection.md", "*", By::Guide),
     ("docs/guide/deletion-protection.md", "*", By::Guide),
     ("docs/guide/disruption.md", "*", By::Guide),
+    ("docs/guide/drift.md", "*", By::Guide),
     (
         "docs/guide/from-terraform.md",
         "terraform state pull | dbplane import --account prod -n shop --from-terraform - --out computes",
@@ -39,8 +45,30 @@ pub const COMMANDS: &[(&str, &str, By)] = &[
         "terraform state rm 'module.computes.neon_endpoint.primary[\"dev\"]'",
         By::Nobody("terraform, with a state of it"),
     ),
+    ("docs/guide/editors.md", "*", By::Guide),
     ("docs/guide/gitops.md", "*", By::Guide),
+    (
+        "docs/guide/gitops-from-scratch.md",
+        "kubectl kustomize overlays/prod | dbplane validate -",
+        By::Guide,
+    ),
+    (
+        "docs/guide/gitops-from-scratch.md",
+        "flux bootstrap git --url=ssh://git@git.example/fleet --branch=main --path=clusters/prod",
+        By::Nobody("a Git host"),
+    ),
+    (
+        "docs/guide/gitops-from-scratch.md",
+        "flux get kustomizations --watch",
+        By::Nobody("Flux in the cluster; tests/ecosystem/gitops has its controller"),
+    ),
+    (
+        "docs/guide/gitops-from-scratch.md",
+        "kubectl -n argocd get applications --watch",
+        By::Nobody("Argo CD in the cluster; tests/ecosystem/gitops has its controller"),
+    ),
     ("docs/guide/import.md", "*", By::Guide),
+    ("docs/guide/least-privilege.md", "*", By::Guide),
     ("docs/guide/operations.md", "*", By::Guide),
     ("docs/guide/plan.md", "*", By::Guide),
     (
@@ -90,6 +118,22 @@ pub const PARTS: &[(&str, &str, &str)] = &[
         "# kustomization.yaml",
         "a file of kustomize",
     ),
+    (
+        "docs/guide/gitops.md",
+        "apiVersion: v1",
+        "for kustomize alone, which does not print it",
+    ),
+    (
+        "docs/guide/gitops-from-scratch.md",
+        "# clusters/prod/databases.yaml",
+        "kinds of Flux",
+    ),
+    (
+        "docs/guide/gitops-from-scratch.md",
+        "# Applications of Argo CD",
+        "a kind of Argo CD",
+    ),
+    ("docs/guide/teams.md", "replicas: 2", "values of the chart"),
     ("docs/guide/traces.md", "operator:", "values of the chart"),
     (
         "docs/resources.md",
@@ -133,11 +177,20 @@ pub fn pages(wanted: By) -> Vec<String> {
         .collect()
 }
 
+/// Commands on any page, and the manifests of the guides.
+fn is_to_be_tried(page: &str, block: &Block) -> bool {
+    let in_a_guide = page.starts_with("docs/guide/");
+    block.is_command() || in_a_guide && block.is_manifest() && !is_part(page, block)
+}
+
 #[test]
-fn every_block_of_commands_is_run_or_has_a_reason() {
+fn every_block_is_run_or_has_a_reason() {
     let (mut unknown, mut used, mut count) = (Vec::new(), BTreeSet::new(), 0);
     for page in book() {
-        for block in blocks(&page).iter().filter(|block| block.is_command()) {
+        for block in blocks(&page)
+            .iter()
+            .filter(|block| is_to_be_tried(&page, block))
+        {
             count += 1;
             let line = block.first_line();
             for (of, line, _) in COMMANDS
@@ -168,6 +221,17 @@ fn every_block_of_commands_is_run_or_has_a_reason() {
         "nothing on the pages is meant by: {stale:#?}"
     );
     assert!(count > 50, "only {count} blocks were found");
+}
+
+#[test]
+fn every_guide_says_where_its_reader_is() {
+    for page in pages(By::Guide).iter().filter(|page| *page != PREFACE) {
+        let text = std::fs::read_to_string(repository().join(page)).unwrap();
+        assert!(
+            text.contains("README.md)"),
+            "{page} does not link to {PREFACE}"
+        );
+    }
 }
 
 #[test]

@@ -78,9 +78,7 @@ pub fn blocks(page: &str) -> Vec<Block> {
 pub fn book() -> Vec<String> {
     let summary = fs::read_to_string(repository().join("docs/SUMMARY.md")).unwrap();
     let links = Parser::new(&summary).filter_map(|event| match event {
-        Event::Start(Tag::Link { dest_url, .. }) if !dest_url.is_empty() => {
-            Some(dest_url.into_string())
-        }
+        Event::Start(Tag::Link { dest_url, .. }) => Some(dest_url.into_string()),
         _ => None,
     });
     links

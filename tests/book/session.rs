@@ -8,6 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::page::{Block, blocks, repository};
+use crate::picture::{self, Shown};
 use crate::playground::Playground;
 use crate::shown;
 use crate::support::Sandbox;
@@ -70,6 +71,29 @@ fn commands(block: &Block) -> String {
     }
 }
 
+/// Saves a block that has a file name.
+fn save(block: &Block) -> String {
+    block.file().map_or_else(String::new, |name| {
+        format!(
+            "cat >{name} <<'END OF {name}'\n{}END OF {name}\n",
+            block.text
+        )
+    })
+}
+
+/// The files of a page and all its commands, as one script.
+pub fn script(all: &[Block]) -> String {
+    all.iter()
+        .map(|block| {
+            if block.is_command() {
+                commands(block)
+            } else {
+                save(block)
+            }
+        })
+        .collect()
+}
+
 pub struct Session {
     sandbox: Sandbox,
     page: String,
@@ -107,14 +131,7 @@ impl Session {
         let mut steps = Vec::new();
         let mut script = format!("{before}\n");
         for (at, block) in all.iter().enumerate() {
-            if let Some(name) = block.file() {
-                writeln!(
-                    script,
-                    "cat >{name} <<'END OF {name}'\n{}END OF {name}",
-                    block.text
-                )
-                .unwrap();
-            }
+            script.push_str(&save(block));
             if runs(block) {
                 let shown = all.get(at + 1).filter(|next| next.language == "text");
                 steps.push(Step { block, shown });
@@ -140,6 +157,14 @@ impl Session {
             ran.compared += usize::from(step.shown.is_some());
             self.compare(step);
         }
+        let compared = steps.iter().filter(|step| step.shown.is_some());
+        let shown: Vec<Shown> = compared
+            .map(|step| Shown {
+                commands: step.block.text.clone(),
+                printed: self.printed(step.block),
+            })
+            .collect();
+        picture::record(&self.page, &shown);
         ran
     }
 

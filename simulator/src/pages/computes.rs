@@ -60,7 +60,7 @@ pub fn table(frame: &Frame<'_>, computes: &[ComputeLine]) -> Markup {
     let rows = computes.iter().map(|compute| row(frame, compute)).collect();
     Table {
         id: "computes",
-        caption: "Computes and what they do",
+        name: "Computes and what they do",
         headings: &HEADINGS,
         rows,
         empty: "No computes to show.",

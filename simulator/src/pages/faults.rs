@@ -128,7 +128,7 @@ pub async fn show(State(desk): At, Query(asked): Query<Asked>) -> Answer {
     let rows = desk.shell.faults().list().iter().map(row).collect();
     let empty = "No fault is ordered: the platform works as it should.";
     let content = html! {
-        (Table { id: "faults", caption: "Ordered faults", headings: &HEADINGS, rows, empty }.show())
+        (Table { id: "faults", name: "Ordered faults", headings: &HEADINGS, rows, empty }.show())
         (frame.button("/console/pages/faults/clear", "clear-faults", "Clear all faults", ""))
         h2 { "Order a fault" }
         (fault_form(&frame))
@@ -245,7 +245,7 @@ fn operations(frame: &Frame<'_>, orders: &[FailureOrder]) -> Markup {
     });
     let table = Table {
         id: "failing",
-        caption: "Operations that fail",
+        name: "Operations that fail",
         headings: &OPERATION_HEADINGS,
         rows: rows.collect(),
         empty: "No operation is ordered to fail.",

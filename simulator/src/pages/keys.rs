@@ -49,7 +49,7 @@ pub async fn show(State(desk): At, Query(asked): Query<Asked>) -> Answer {
             (field("search", "Search", html! { input #search type="search" name="search" value=(asked.search); }))
             button { "Search" }
         }
-        (Table { id: "keys", caption: "API keys, valid ones first", headings: &HEADINGS, rows, empty }.show())
+        (Table { id: "keys", name: "API keys, valid ones first", headings: &HEADINGS, rows, empty }.show())
         (more(shown.len(), keys.len()))
         h2 { "Create an API key" }
         (creation(&frame, &owners, &projects))

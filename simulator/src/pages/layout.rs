@@ -126,25 +126,38 @@ impl Frame<'_> {
             ("true", "Pause")
         };
         html! {
-            section.clock aria-label="Simulated time" {
-                p #clock data-live { "Simulated time " time datetime=(self.now) { (exact(self.now)) } " "
-                    @if self.clock.paused() { strong { "paused" } } @else { "at speed " (self.clock.speed()) } }
-                form #pause-form data-live method="post" action="/console/pages/clock" {
-                    (back) input type="hidden" name="paused" value=(paused);
-                    button #pause { (label) }
-                }
-                form method="post" action="/console/pages/clock/advance" {
-                    (back)
-                    span #step { "Step " }
-                    @for (seconds, label) in [(60, "1 min"), (300, "5 min"), (3600, "1 h"), (86_400, "1 day")] {
-                        button name="seconds" value=(seconds) aria-describedby="step" { "+" (label) }
+            section aria-label="Simulated time" {
+                // Open after a change of the clock, because another one often follows.
+                details.clock open[self.done == Some(Done::Clock)] {
+                    summary {
+                        span #clock data-live { span.label { "Simulated time " } time datetime=(self.now) { (exact(self.now)) } " "
+                            @if self.clock.paused() { strong { "paused" } } @else { "at speed " (self.clock.speed()) } }
+                    }
+                    div.controls {
+                        form #pause-form data-live method="post" action="/console/pages/clock" {
+                            (back) input type="hidden" name="paused" value=(paused);
+                            button #pause { (label) }
+                        }
+                        (self.steps(&back))
+                        form method="post" action="/console/pages/clock" {
+                            (back)
+                            label for="speed" { "Speed" }
+                            input #speed type="number" name="speed" min="0" step="any" required value=(self.clock.speed());
+                            button { "Set speed" }
+                        }
                     }
                 }
-                form method="post" action="/console/pages/clock" {
-                    (back)
-                    label for="speed" { "Speed" }
-                    input #speed type="number" name="speed" min="0" step="any" required value=(self.clock.speed());
-                    button { "Set speed" }
+            }
+        }
+    }
+
+    fn steps(&self, back: &Markup) -> Markup {
+        html! {
+            form method="post" action="/console/pages/clock/advance" {
+                (back)
+                span #step { "Step " }
+                @for (seconds, label) in [(60, "1 min"), (300, "5 min"), (3600, "1 h"), (86_400, "1 day")] {
+                    button name="seconds" value=(seconds) aria-describedby="step" { "+" (label) }
                 }
             }
         }

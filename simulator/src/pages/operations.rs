@@ -58,7 +58,7 @@ pub fn table(frame: &Frame<'_>, operations: &[OperationLine], empty: &str) -> Ma
         .collect();
     Table {
         id: "operations",
-        caption: "Operations, the newest first",
+        name: "Operations, the newest first",
         headings: &HEADINGS,
         rows,
         empty,

@@ -10,7 +10,8 @@ pub const MOST: usize = 100;
 #[derive(Debug)]
 pub struct Table<'a> {
     pub id: &'a str,
-    pub caption: &'a str,
+    /// For screen readers: on the screen, the heading above the table says it.
+    pub name: &'a str,
     pub headings: &'a [&'a str],
     /// The first cell of each row is its heading.
     pub rows: Vec<Vec<Markup>>,
@@ -25,8 +26,7 @@ impl Table<'_> {
             div id=(self.id) data-live {
                 @if self.rows.is_empty() { p.empty { (self.empty) } }
                 @else {
-                    table role="table" {
-                        caption { (self.caption) }
+                    table role="table" aria-label=(self.name) {
                         thead role="rowgroup" {
                             tr role="row" { @for heading in self.headings {
                                 th role="columnheader" scope="col" { (heading) } } }

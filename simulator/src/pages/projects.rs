@@ -50,7 +50,7 @@ fn section(frame: &Frame<'_>, project: &ProjectLine) -> Markup {
                 ", created " (moment(&project.created_at, frame.now)) "." }
             (Table {
                 id: &format!("branches-{}", project.id),
-                caption: &format!("Branches of {}", project.name),
+                name: &format!("Branches of {}", project.name),
                 headings: &HEADINGS,
                 rows,
                 empty: "It has no branches.",

@@ -10,7 +10,7 @@ use super::layout::{Frame, Place};
 use super::parts::{MOST, Table, choice, field, status_badge};
 use super::times::moment;
 use super::{Answer, Asked, At, Done};
-use crate::log::Entry;
+use crate::log::{Entry, KEPT};
 
 const HEADINGS: [&str; 5] = ["No.", "Request", "Status", "Key", "Arrived"];
 const METHODS: [(&str, &str); 5] = [
@@ -38,6 +38,8 @@ pub struct Filter {
     path: String,
     outcome: String,
     key: String,
+    /// Only older requests than this number.
+    before: String,
     done: String,
 }
 
@@ -45,9 +47,28 @@ impl Filter {
     fn wants(&self, entry: &Entry) -> bool {
         let (path, key) = (self.path.trim(), self.key.trim());
         (self.method.is_empty() || entry.method == self.method)
+            && self.before.parse().map_or(true, |before| entry.n < before)
             && (entry.path.contains(path) || entry.query.contains(path))
             && (key.is_empty() || entry.key_id.is_some_and(|id| id.to_string() == key))
             && self.wants_status(entry)
+    }
+
+    /// Buttons that lead to other pages with the same filters. A page begins with a number, so that
+    /// new requests do not move it.
+    fn pages(&self, older: Option<u64>) -> Markup {
+        let filters = [
+            ("method", &self.method),
+            ("outcome", &self.outcome),
+            ("path", &self.path),
+            ("key", &self.key),
+        ];
+        html! {
+            form.buttons #pages data-live method="get" {
+                @for (name, value) in filters { input type="hidden" name=(name) value=(value); }
+                @if !self.before.is_empty() { button #newest { "Newest" } }
+                @if let Some(number) = older { button #older name="before" value=(number) { "Older" } }
+            }
+        }
     }
 
     fn wants_status(&self, entry: &Entry) -> bool {
@@ -71,7 +92,13 @@ pub async fn show(State(desk): At, Query(filter): Query<Filter>) -> Answer {
         ..Asked::default()
     };
     let frame = desk.frame(Place::Requests, now, asked.done());
-    let entries = desk.shell.log().latest(|entry| filter.wants(entry), MOST);
+    let mut entries = desk
+        .shell
+        .log()
+        .latest(|entry| filter.wants(entry), MOST + 1);
+    let more = entries.len() > MOST;
+    entries.truncate(MOST);
+    let older = entries.last().filter(|_| more).map(|entry| entry.n);
     let content = html! {
         form.filter role="search" method="get" {
             (field("method", "Method", choice("method", "method", &filter.method, &METHODS)))
@@ -81,7 +108,9 @@ pub async fn show(State(desk): At, Query(filter): Query<Filter>) -> Answer {
             button { "Filter" }
         }
         (table(&frame, &entries, "No requests to show."))
-        p { "The latest " (MOST) " that fit are shown, without their secrets. What these pages do is not logged." }
+        (filter.pages(older))
+        p { "A page has " (MOST) " requests at most, the newest first, without their secrets. The last " (KEPT)
+            " are kept. What these pages do is not logged." }
         (frame.button("/console/pages/requests/clear", "forget", "Forget all requests", ""))
     };
     Ok(frame.page("Requests", content).into_response())
@@ -91,7 +120,7 @@ pub fn table(frame: &Frame<'_>, entries: &[Entry], empty: &str) -> Markup {
     let rows = entries.iter().map(|entry| row(frame, entry)).collect();
     Table {
         id: "requests",
-        caption: "Requests to the API, the newest first",
+        name: "Requests to the API, the newest first",
         headings: &HEADINGS,
         rows,
         empty,

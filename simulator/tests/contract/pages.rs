@@ -353,6 +353,71 @@ async fn a_compute_is_used_changed_and_deleted_on_its_page() {
 }
 
 #[tokio::test]
+async fn the_root_leads_to_the_console() {
+    let platform = Platform::start(Profile::Public).await;
+    let console = platform.simulator.console_url();
+    let root = console.strip_suffix("console").unwrap();
+    let page = answer(platform.http.get(root).send().await.unwrap()).await;
+    shows(&page.expect(200), &["<h1>Overview</h1>"]);
+}
+
+#[tokio::test]
+async fn the_clock_takes_one_line_until_it_is_opened() {
+    let platform = Platform::start(Profile::Public).await;
+    let page = platform.page("/pages/keys").await.expect(200);
+    shows(&page, &[r#"<details class="clock"><summary>"#]);
+    let changed = platform
+        .submit("/", "/pages/clock", &[("paused", "true")])
+        .await
+        .expect(200);
+    shows(&changed, &[r#"<details class="clock" open><summary>"#]);
+}
+
+/// The heading above a table says the same.
+#[tokio::test]
+async fn no_table_shows_its_name_twice() {
+    let platform = Platform::start(Profile::Public).await;
+    platform.active_primary().await;
+    let mut tables = 0;
+    for place in PLACES {
+        let page = platform.page(place).await.expect(200);
+        assert!(!page.text.contains("<caption"), "{place}: {}", page.text);
+        let named = page.text.matches(r#"<table role="table" aria-label=""#);
+        let named = named.count();
+        assert_eq!(named, page.text.matches("<table").count(), "{place}");
+        tables += named;
+    }
+    assert!(tables > 3, "only {tables} tables were found");
+}
+
+#[tokio::test]
+async fn the_log_of_requests_has_pages() {
+    let platform = Platform::start(Profile::Public).await;
+    for _ in 0..130 {
+        platform.get("/projects", ORGANIZATION).await;
+    }
+    let numbers = |page: &Answer| -> Vec<u64> {
+        let row = Regex::new(r#"data-label="No\.">(\d+)<"#).unwrap();
+        row.captures_iter(&page.text)
+            .map(|found| found[1].parse().unwrap())
+            .collect()
+    };
+    let first = platform.page("/pages/requests?method=GET").await;
+    assert_eq!(numbers(&first), (31..=130).rev().collect::<Vec<_>>());
+    let older = r#"<button id="older" name="before" value="31">Older</button>"#;
+    let kept = r#"<input type="hidden" name="method" value="GET">"#;
+    shows(&first, &[older, kept]);
+    assert!(!first.text.contains("Newest"), "{}", first.text);
+    let last = platform
+        .page("/pages/requests?method=GET&before=31")
+        .await
+        .expect(200);
+    assert_eq!(numbers(&last), (1..=30).rev().collect::<Vec<_>>());
+    shows(&last, &["Newest"]);
+    assert!(!last.text.contains("Older"), "{}", last.text);
+}
+
+#[tokio::test]
 async fn time_is_paused_stepped_and_sped_up() {
     let platform = Platform::new().await;
     let clock = async || {

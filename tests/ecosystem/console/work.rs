@@ -148,6 +148,7 @@ async fn time_is_paused_stepped_and_sped_up() {
         let browser = &site.browser;
         site.open("/pages/projects").await;
         browser.shows("#clock", "at speed 1").await;
+        browser.click(".clock summary").await;
         browser.click("#pause").await;
         browser.shows("#clock", "paused").await;
         browser.shows("h1", "Projects").await;
