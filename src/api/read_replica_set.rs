@@ -175,7 +175,8 @@ impl JsonSchema for Share {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        // Stated explicitly, because kube treats a field that may be left out as nullable here.
+        // kube treats a field that may be left out as nullable, unless this says otherwise.
+        // `definitions` removes it again.
         json_schema!({"x-kubernetes-int-or-string": true, "maxLength": 8, "nullable": false})
     }
 }

@@ -1,7 +1,9 @@
 //! The list of all kinds. Code that handles every kind visits them here: the stores and watches,
 //! wake-ups, start-up, dependents of accounts, the brake, installed definitions, tests.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
 use kube::CustomResourceExt;
 
 use super::account::Accounts;
@@ -35,6 +37,31 @@ struct Definitions(Vec<CustomResourceDefinition>);
 
 impl KindVisitor for Definitions {
     fn visit<K: Kind>(&mut self) {
-        self.0.push(K::Object::crd());
+        let mut definition = K::Object::crd();
+        for version in &mut definition.spec.versions {
+            let schema = version.schema.as_mut();
+            if let Some(schema) = schema.and_then(|schema| schema.open_api_v3_schema.as_mut()) {
+                leave_out_nullable_false(schema);
+            }
+        }
+        self.0.push(definition);
+    }
+}
+
+/// The API server does not store `nullable: false`, so every `kubectl apply` would write it again.
+fn leave_out_nullable_false(schema: &mut JSONSchemaProps) {
+    schema.nullable = schema.nullable.filter(|nullable| *nullable);
+    for property in schema
+        .properties
+        .iter_mut()
+        .flat_map(|all| all.values_mut())
+    {
+        leave_out_nullable_false(property);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        leave_out_nullable_false(items);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(values)) = &mut schema.additional_properties {
+        leave_out_nullable_false(values);
     }
 }

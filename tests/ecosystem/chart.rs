@@ -158,6 +158,23 @@ async fn the_chart_gives_an_operator_of_chosen_namespaces_the_rights_that_kustom
     assert_eq!(rights(&by_helm).await, by_kustomize);
 }
 
+/// `tests/install` has the same for the other ways to install.
+#[tokio::test]
+async fn a_chart_that_is_applied_again_changes_nothing() {
+    let (cluster, helm) = (cluster().await, Helm::new());
+    let made = helm.template(&[]).unwrap();
+    let apply = async || {
+        let args = ["apply", "-f", "-"];
+        cluster.kubectl_with_input(&args, &made).await.unwrap()
+    };
+    let first = apply().await;
+    let second = apply().await;
+    assert_eq!(second.lines().count(), first.lines().count());
+    for line in second.lines() {
+        assert!(line.ends_with(" unchanged"), "{line}");
+    }
+}
+
 /// Without the Namespace: helm creates that of the release on request, but without its labels.
 async fn kustomized(cluster: &ControlPlane, folder: &str) -> String {
     let manifests = cluster

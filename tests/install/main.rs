@@ -10,6 +10,7 @@
 
 mod audit;
 mod people;
+mod repeated;
 mod rights;
 #[path = "../support/mod.rs"]
 mod support;

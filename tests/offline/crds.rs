@@ -121,6 +121,17 @@ fn only_the_status_as_a_whole_may_be_null() {
     assert_none(|path, schema| schema["nullable"] == true && !path.ends_with(".status"));
 }
 
+/// The API server drops such entries, so that every `kubectl apply` writes them again.
+#[test]
+fn a_definition_has_nothing_that_says_as_much_as_its_absence() {
+    assert_none(|_, schema| {
+        let entries = schema.as_object().into_iter().flatten();
+        entries
+            .filter(|(keyword, _)| *keyword != "default")
+            .any(|(_, value)| *value == false || value.is_null() || *value == serde_json::json!([]))
+    });
+}
+
 #[test]
 fn every_type_is_plain_and_every_format_known() {
     let types = ["string", "number", "integer", "boolean", "object", "array"];
