@@ -85,6 +85,8 @@ impl BugReport {
     async fn add_process(&mut self, scope: &BugReportScope) {
         if let Some(source) = &scope.metrics {
             let text = served(source).await;
+            self.names
+                .add_from_metrics(text.as_deref().unwrap_or_default());
             let lines =
                 text.map(|text| text.lines().filter(|line| !line.starts_with('#')).collect());
             self.add("Metrics", "metrics", lines);
