@@ -171,7 +171,7 @@ fn is_admitted(file: &Path, sent: Option<&HeaderValue>) -> Result<(), (StatusCod
         return Err((StatusCode::SERVICE_UNAVAILABLE, why));
     }
     let sent = sent.and_then(|sent| sent.as_bytes().strip_prefix(b"Bearer "));
-    // The time to compare digests tells nothing about the token.
+    // The time to compare digests reveals nothing about the token.
     let expected = Sha256::digest(token.expose_secret());
     if sent.is_some_and(|sent| Sha256::digest(sent) == expected) {
         return Ok(());

@@ -8,7 +8,7 @@ use crate::platform::client_error;
 /// Timeout for the operator's answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where the metrics are served, and the file of the token that they need.
+/// The address of the metrics, and the file of the token that they need.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub url: String,

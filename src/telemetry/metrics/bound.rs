@@ -84,7 +84,7 @@ impl<'a> Bound<'a> {
         bound
     }
 
-    /// The samples of one metric. Those that do not fit are merged into series of `other`.
+    /// The samples of one metric. Samples that do not fit are merged into series of `other`.
     pub fn fit<V: Copy>(
         &mut self,
         samples: Vec<(Series<'a>, V)>,
@@ -133,7 +133,7 @@ mod tests {
         (Series { namespace, labels }, 1)
     }
 
-    /// What is shown of these metrics.
+    /// The samples that are shown of these metrics.
     fn fitted<'a>(metrics: Vec<Vec<(Series<'a>, u64)>>) -> Vec<BTreeMap<Series<'a>, u64>> {
         let mut bound = Bound::over(metrics.iter().flatten().map(|(series, _)| series));
         let fit = |samples| bound.fit(samples, |known, value| known + value);

@@ -14,7 +14,7 @@ use super::gathered::{About, Gathered};
 #[derive(Default)]
 pub struct Counted {
     census: OnceLock<Box<dyn Fn() -> Census + Send + Sync>>,
-    /// Those of resources, whose series go with the resources of their namespace.
+    /// Counters of resources, whose series go with the resources of their namespace.
     of_resources: Vec<Arc<Counters>>,
     of_accounts: Vec<Arc<Counters>>,
 }

@@ -92,7 +92,7 @@ impl Merge {
     }
 }
 
-/// What a metric is. Its name has no prefix and no unit.
+/// The description of a metric. Its name has no prefix and no unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct About {
     pub name: &'static str,

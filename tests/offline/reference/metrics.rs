@@ -30,7 +30,7 @@ The oldest accounts are named. An account with all its series needs about 30 of 
 Computes, ProjectKeys and ReadReplicaSets are named in no metric here. [A file for kube-state-metrics](../deploy/monitoring/kube-state-metrics.yaml) shows each object of the five kinds
 with its conditions (`kube_dbplane_compute_condition`), its sizes and its times: `--custom-resource-state-config-file`. kube-state-metrics then has to list and watch them.
 
-Metrics name tenants. Let only Prometheus read them: [who may read metrics](guide/teams.md#who-may-read-metrics).
+Metrics name tenants. Let only Prometheus read them: [access to metrics](guide/teams.md#access-to-metrics).
 
 What describes resources, accounts, budgets and keys is counted by the leader alone, at each scrape. A process that waits for the lead exposes `dbplane_leader` 0 and what
 describes the process itself. An outcome or a reason of a failure is `ok` or one word: `unauthorized` (401), `key_in_doubt` (nothing was sent after a first 401), `forbidden` (403), `not_found` (404), `unsupported` (the call is not
