@@ -10,7 +10,7 @@ use kube::Client;
 use serde_json::{Value, json};
 
 pub use self::redact::Names;
-use crate::telemetry::served;
+use crate::telemetry::{Source, served};
 
 /// The data to collect.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub struct BugReportScope {
     /// Also resources that match their spec.
     pub all: bool,
     pub operator_namespace: String,
-    pub metrics_url: Option<String>,
+    pub metrics: Option<Source>,
 }
 
 /// The collected data, with the original names.
@@ -83,10 +83,12 @@ impl BugReport {
 
     /// The metrics of the operator's process.
     async fn add_process(&mut self, scope: &BugReportScope) {
-        if let Some(url) = &scope.metrics_url {
-            let lines = served(url)
-                .await
-                .map(|text| text.lines().filter(|line| !line.starts_with('#')).collect());
+        if let Some(source) = &scope.metrics {
+            let text = served(source).await;
+            self.names
+                .add_from_metrics(text.as_deref().unwrap_or_default());
+            let lines =
+                text.map(|text| text.lines().filter(|line| !line.starts_with('#')).collect());
             self.add("Metrics", "metrics", lines);
         }
     }

@@ -10,4 +10,4 @@ pub mod traces;
 
 pub use health::Readiness;
 pub use metrics::Metrics;
-pub use served::served;
+pub use served::{Source, served};

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::words::{Meaning, meaning};
 use crate::api::GROUP;
 use crate::platform::{replace_runs, without_tokens};
+use crate::telemetry::metrics::OTHER;
 
 const HIDDEN: &str = "[hidden]";
 /// Names that are the same in many clusters.
@@ -27,6 +28,20 @@ impl Names {
     /// Collects the names in an object.
     pub fn add_from(&mut self, value: &Value) {
         self.add_from_field("", value);
+    }
+
+    /// Collects the names in the labels of metrics.
+    pub fn add_from_metrics(&mut self, text: &str) {
+        for (label, sort) in [("namespace=\"", "namespace"), ("account=\"", "account")] {
+            for (start, _) in text.match_indices(label) {
+                let rest = &text[start + label.len()..];
+                let name = rest.split('"').next().unwrap_or_default();
+                // The rest of the accounts has this label.
+                if name != OTHER {
+                    self.add(sort, name);
+                }
+            }
+        }
     }
 
     fn add_from_field(&mut self, field: &str, value: &Value) {
@@ -204,6 +219,17 @@ mod tests {
         let mut names = Names::default();
         objects.iter().for_each(|object| names.add_from(object));
         names
+    }
+
+    #[test]
+    fn names_in_the_labels_of_metrics_are_replaced() {
+        let text = r#"dbplane_account_info{namespace="shop",kind="Account",account="prod"} 1
+dbplane_account_info{namespace="shop",kind="Account",account="other"} 2"#;
+        let mut names = Names::default();
+        names.add_from_metrics(text);
+        let expected = r#"dbplane_account_info{namespace="namespace-1",kind="Account",account="account-1"} 1
+dbplane_account_info{namespace="namespace-1",kind="Account",account="other"} 2"#;
+        assert_eq!(names.text(text), expected);
     }
 
     #[test]

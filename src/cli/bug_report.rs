@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::common::{ClusterArgs, ConnectionError};
+use super::common::{ClusterArgs, ConnectionError, MetricsArgs};
 use super::progress::during;
 use crate::bug_report::{self, BugReport, BugReportScope, Names};
 
@@ -28,10 +28,8 @@ pub struct BugReportArgs {
     /// The namespace that the operator runs in
     #[arg(long, default_value = "dbplane-system", value_name = "NAMESPACE")]
     operator_namespace: String,
-    /// The operator's metrics: http://127.0.0.1:9090/metrics while "kubectl -n dbplane-system
-    /// port-forward deploy/dbplane 9090" runs
-    #[arg(long, value_name = "URL")]
-    metrics_url: Option<String>,
+    #[command(flatten)]
+    metrics: MetricsArgs,
     /// Do not replace names
     #[arg(long)]
     keep_names: bool,
@@ -67,7 +65,7 @@ pub async fn run(args: &BugReportArgs, out: &mut impl Write) -> Result<(), Error
         namespace: args.namespace.clone(),
         all: args.all,
         operator_namespace: args.operator_namespace.clone(),
-        metrics_url: args.metrics_url.clone(),
+        metrics: args.metrics.source(),
     };
     let BugReport {
         sections,

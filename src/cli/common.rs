@@ -12,6 +12,28 @@ use secrecy::SecretString;
 use serde::Serialize;
 
 use crate::cluster::{Access, ConfigurationError, configuration, explained};
+use crate::telemetry::Source;
+
+/// The operator's metrics.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct MetricsArgs {
+    /// The operator's metrics, with the remaining budgets: http://127.0.0.1:9090/metrics while
+    /// "kubectl -n dbplane-system port-forward deploy/dbplane 9090" runs
+    #[arg(long, value_name = "URL")]
+    metrics_url: Option<String>,
+    /// File with the token of the metrics, if the operator asks for one
+    #[arg(long, value_name = "FILE", requires = "metrics_url")]
+    metrics_token_file: Option<PathBuf>,
+}
+
+impl MetricsArgs {
+    pub fn source(&self) -> Option<Source> {
+        Some(Source {
+            url: self.metrics_url.clone()?,
+            token_file: self.metrics_token_file.clone(),
+        })
+    }
+}
 
 /// The cluster that a command connects to.
 #[derive(Clone, Debug, Default, clap::Args)]

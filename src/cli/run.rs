@@ -1,6 +1,7 @@
 //! `dbplane run`: the operator.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,6 +37,10 @@ pub struct Run {
     /// Address that serves /metrics.
     #[arg(long, env = "DBPLANE_METRICS_LISTEN", default_value = "127.0.0.1:9090")]
     metrics_listen: SocketAddr,
+    /// File with a token. /metrics is then served only with the header "Authorization: Bearer
+    /// TOKEN". Without it, everyone who reaches the address reads the names of all accounts.
+    #[arg(long, env = "DBPLANE_METRICS_TOKEN_FILE", value_name = "FILE")]
+    metrics_token_file: Option<PathBuf>,
     /// Loopback address that serves /debug/log; not served when absent. GET shows the log filter,
     /// and PUT replaces it by the body of the request.
     #[arg(long, env = "DBPLANE_DEBUG_LISTEN", value_parser = loopback)]
@@ -164,7 +169,12 @@ impl Run {
         }
         let probed = serve_health(health, readiness.clone(), pulse, served.clone());
         let health = aside.runtime().spawn(probed);
-        let exposition = tokio::spawn(serve_metrics(exposition, metrics.clone(), served.clone()));
+        let exposition = tokio::spawn(serve_metrics(
+            exposition,
+            metrics.clone(),
+            self.metrics_token_file.clone(),
+            served.clone(),
+        ));
         info!(version = env!("CARGO_PKG_VERSION"), "dbplane starts");
         let ended = match clients(&aside, &leadership, &stop, &readiness).await {
             Some(clients) => {

@@ -13,7 +13,9 @@ use self::collect::{Collector, NotRead};
 use self::fleet::Fleet;
 use self::page::ResourcePage;
 use self::text::Layout;
-use super::common::{ClusterArgs, ConnectionError, OutputArgs, OutputError, ScopeArgs};
+use super::common::{
+    ClusterArgs, ConnectionError, MetricsArgs, OutputArgs, OutputError, ScopeArgs,
+};
 use super::progress::during;
 use super::resource::{NoTarget, ResourceKind};
 use super::screen;
@@ -48,10 +50,8 @@ pub struct StatusArgs {
     /// The namespace that the operator runs in, with its Lease
     #[arg(long, default_value = "dbplane-system", value_name = "NAMESPACE")]
     operator_namespace: String,
-    /// The operator's metrics, for the remaining budgets: http://127.0.0.1:9090/metrics while
-    /// "kubectl -n dbplane-system port-forward deploy/dbplane 9090" runs
-    #[arg(long, value_name = "URL")]
-    metrics_url: Option<String>,
+    #[command(flatten)]
+    metrics: MetricsArgs,
 }
 
 const HELP: &str = "Examples:
@@ -196,7 +196,7 @@ pub async fn run(args: &StatusArgs, out: &mut impl Write) -> Result<ExitCode, Er
         client: connected.client,
         params: args.scope.list_params(),
         operator_namespace: args.operator_namespace.clone(),
-        metrics_url: args.metrics_url.clone(),
+        metrics: args.metrics.source(),
     };
     let picture = if args.watch {
         watch::watch(&collector, &subject, args.output, out).await?

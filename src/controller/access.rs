@@ -291,11 +291,6 @@ fn meta<E: Environment>(env: &E, name: &AccountName) -> Option<ObjectMeta> {
     }
 }
 
-/// The UID of an account; `None` if there is no such account.
-pub fn uid<E: Environment>(env: &E, name: &AccountName) -> Option<String> {
-    meta(env, name)?.uid
-}
-
 /// `None` if there is no such account, or it is an Account.
 fn cluster_account<E: Environment>(
     env: &E,

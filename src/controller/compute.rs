@@ -8,7 +8,6 @@ mod relevant;
 mod secret;
 
 use jiff::Timestamp;
-use kube::Resource;
 use kube::runtime::reflector::ObjectRef;
 
 use super::environment::{
@@ -58,10 +57,7 @@ impl Kind for Computes {
         perform::perform(env, object, step).await?;
         if matches!(step, ComputeStep::Bind { binding, restored: false, .. } if binding.origin == Origin::Created)
         {
-            env.record(Occurrence::Create {
-                kind: &Compute::kind(&()),
-                outcome: CreateOutcome::Recovered,
-            });
+            env.record(object, Occurrence::Create(CreateOutcome::Recovered));
         }
         Ok(())
     }

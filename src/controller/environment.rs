@@ -17,7 +17,7 @@ pub use self::effects::{Effects, Observation, observed};
 pub use self::kind::{Change, Kind, KindVisitor, Kinds, Relations, account_of, keys, wake_by};
 pub use self::ports::{ListFaults, Lists, Objects};
 use super::labels;
-use super::object::AccountName;
+use super::object::{AccountName, Managed};
 use super::state::{AccountConnection, ProcessState};
 use crate::api::PlatformAccess;
 use crate::cluster::{Cluster, explained};
@@ -60,8 +60,8 @@ pub trait Environment: Objects + Lists<Self::Client> + Send + Sync + 'static {
         call: AdmittedCall,
     ) -> impl Future<Output = Result<Option<Self::Client>, Fault>> + Send;
 
-    /// Records something that a pass did, for the metrics.
-    fn record(&self, _occurrence: Occurrence<'_>) {}
+    /// Records something that a pass did for `object`, for the metrics.
+    fn record<K: Managed>(&self, _object: &K, _occurrence: Occurrence<'_>) {}
 }
 
 /// A call that needs room in the account's budget.
@@ -75,21 +75,15 @@ pub enum AdmittedCall {
 #[derive(Debug)]
 pub enum Occurrence<'a> {
     /// A create on the platform ended.
-    Create {
-        kind: &'a str,
-        outcome: CreateOutcome,
-    },
+    Create(CreateOutcome),
     /// A deletion on the platform begins.
-    Deletion {
-        kind: &'a str,
-    },
+    Deletion,
     /// A declared field is restored that something else had changed.
     Corrected {
         field: &'a str,
     },
     KeyChanged(KeyChange),
     StepFailed {
-        kind: &'a str,
         action: Action,
         problem: &'a ActionProblem,
     },

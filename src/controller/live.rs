@@ -25,7 +25,7 @@ use super::environment::{
 };
 use super::index::Key;
 use super::labels;
-use super::object::{AccountName, Managed, reference, uid};
+use super::object::{AccountName, Managed, namespace, reference, uid};
 use super::registry::AllKinds;
 use super::state::{AccountConnection, ProcessState};
 use crate::api::{Compute, Known, ObjectMeta, PlatformAccess, ProjectKey, Uid};
@@ -231,10 +231,7 @@ impl Environment for Live {
             leadership: self.leadership.clone(),
             room: self.room(name),
         };
-        let meter = self
-            .metrics
-            .requests
-            .of_account(&access::uid(self, name).unwrap_or_default());
+        let meter = self.metrics.requests.of_account(census::labels(name));
         let client = self.over.connect(&access, key, meter)?;
         let client = match &access.endpoint.organization_id {
             Some(id) => client.of_organization(self.organizations.candidate(
@@ -248,18 +245,18 @@ impl Environment for Live {
         Ok(client)
     }
 
-    fn record(&self, occurrence: Occurrence<'_>) {
+    fn record<K: Managed>(&self, object: &K, occurrence: Occurrence<'_>) {
         let steps = &self.metrics.steps;
+        let (namespace, kind) = (namespace(object), K::kind(&()));
         match occurrence {
-            Occurrence::Create { kind, outcome } => steps.created(kind, outcome),
-            Occurrence::Deletion { kind } => steps.deletes(kind),
-            Occurrence::Corrected { field } => steps.corrected(field),
-            Occurrence::KeyChanged(change) => steps.key(change),
-            Occurrence::StepFailed {
-                kind,
-                action,
-                problem,
-            } => steps.failed(kind, labels::action(action), labels::problem(problem)),
+            Occurrence::Create(outcome) => steps.created(namespace, &kind, outcome),
+            Occurrence::Deletion => steps.deletes(namespace, &kind),
+            Occurrence::Corrected { field } => steps.corrected(namespace, field),
+            Occurrence::KeyChanged(change) => steps.key(namespace, change),
+            Occurrence::StepFailed { action, problem } => {
+                let (action, reason) = (labels::action(action), labels::problem(problem));
+                steps.failed(namespace, &kind, action, reason);
+            }
         }
     }
 

@@ -229,6 +229,11 @@ pub fn uid<K: Managed>(object: &K) -> &Uid {
     object.known_uid()
 }
 
+/// The namespace of an object, or nothing if its kind has none.
+pub fn namespace<K: Resource>(object: &K) -> &str {
+    object.meta().namespace.as_deref().unwrap_or_default()
+}
+
 /// A reference by namespace and name. It leaves out the version to save memory: one is kept per
 /// object.
 pub fn reference<K: Resource<DynamicType = ()>>(object: &K) -> ObjectRef<K> {
@@ -280,10 +285,7 @@ impl AccountName {
 
     /// The account that `object` refers to by `reference`.
     pub fn of<K: Resource>(reference: &AccountRef, object: &K) -> Self {
-        Self::referred(
-            reference,
-            object.meta().namespace.as_deref().unwrap_or_default(),
-        )
+        Self::referred(reference, namespace(object))
     }
 
     /// A reference to the account. `K` has to be its kind.

@@ -25,7 +25,8 @@ use super::environment::{
     Change, Environment, Kind, Observation, Occurrence, StepError, account_of,
 };
 use super::labels;
-use super::object::{Managed, Status, uid};
+use super::object::{Managed, Status, namespace, uid};
+use super::state::Wait;
 use crate::cluster::{Cluster, resource_version};
 use crate::decide::memory::ActionProblem;
 use crate::decide::write_contention::{Repair, WrittenPart};
@@ -175,11 +176,11 @@ fn step_failed<K: Kind, E: Environment>(
         error = labels::text(&problem),
         "a step failed"
     );
-    env.record(Occurrence::StepFailed {
-        kind: &K::Object::kind(&()),
+    let failed = Occurrence::StepFailed {
         action,
         problem: &problem,
-    });
+    };
+    env.record(object, failed);
     let now = env.now();
     let generation = object.meta().generation.unwrap_or_default();
     let memory = env.state().change_memory(uid(object), |memory| {
@@ -274,7 +275,12 @@ fn decide<K: Kind, E: Environment>(
         Some(_) => None,
         None => decision.report.as_ref().and_then(Report::waits_for),
     };
-    env.state().waits(uid(object), &K::Object::kind(&()), waits);
+    let waits = waits.map(|reason| Wait {
+        kind: K::Object::kind(&()).into_owned(),
+        namespace: namespace(object).to_owned(),
+        reason,
+    });
+    env.state().waits(uid(object), waits);
     decision
 }
 
@@ -394,7 +400,7 @@ pub fn forget<K: Kind, E: Environment>(env: &E, object: &K::Object) {
 /// The finalizer of a resource was removed. Wakes its account, which may have waited for that to be
 /// deleted.
 pub fn released<K: Kind, E: Environment>(env: &E, object: &K::Object) {
-    env.state().waits(uid(object), &K::Object::kind(&()), None);
+    env.state().waits(uid(object), None);
     env.state().released(uid(object), resource_version(object));
     wake_account::<K, E>(env, object);
 }

@@ -20,7 +20,7 @@ use self::children::Children;
 pub use self::children::Done;
 pub use self::compute::Reservation;
 pub use self::key::{KeyState, UnsavedKey};
-pub use self::resources::Resources;
+pub use self::resources::{Resources, Wait};
 use self::versions::LostRecord;
 use super::object::AccountName;
 use crate::api::Uid;
@@ -28,7 +28,7 @@ use crate::decide::brake::{DeletionRefusal, DeletionRequest, DeletionWindow, Rul
 use crate::decide::identity::RestartAnswer;
 use crate::decide::key::Probe;
 use crate::decide::write_contention::{Repair, WriteContention};
-use crate::decide::{Action, Memory, Reason, Report};
+use crate::decide::{Action, Memory, Report};
 use crate::domain::Compute;
 use crate::platform::Tick;
 
@@ -80,8 +80,8 @@ pub struct ResourceState {
     pub held: bool,
     /// The resource is gone, but its last step is still running.
     deleted: bool,
-    /// Its kind, and why it waits although nothing is wrong.
-    pub waits: Option<(String, Reason)>,
+    /// Why it waits although nothing is wrong.
+    pub waits: Option<Wait>,
     /// The resource in the way, as last logged.
     pub holder: Option<String>,
     /// The last report on an object that other operators report on too.
@@ -364,24 +364,24 @@ impl<P> ProcessState<P> {
         self.with(|contents| contents.repairs.reported(uid.as_str(), now))
     }
 
-    /// Sets why a resource of `kind` waits.
-    pub fn waits(&self, uid: &Uid, kind: &str, now: Option<Reason>) {
+    /// Sets why a resource waits.
+    pub fn waits(&self, uid: &Uid, now: Option<Wait>) {
         self.with(|contents| {
             let known = contents
                 .resources
                 .get(uid)
                 .and_then(|resource| resource.waits.as_ref());
-            if known.map(|(_, reason)| *reason) != now {
-                contents.resources.change(uid, |resource| {
-                    resource.waits = now.map(|reason| (kind.to_owned(), reason))
-                });
+            if known != now.as_ref() {
+                contents
+                    .resources
+                    .change(uid, |resource| resource.waits = now);
             }
         });
     }
 
-    /// How many resources of `kind` wait, by reason.
-    pub fn waiting(&self, kind: &str) -> BTreeMap<Reason, usize> {
-        self.with(|contents| contents.resources.waiting(kind))
+    /// How many resources wait, and why.
+    pub fn waiting(&self) -> BTreeMap<Wait, usize> {
+        self.with(|contents| contents.resources.waiting().clone())
     }
 
     fn update<T>(&self, uid: &Uid, change: impl FnOnce(&mut ResourceState) -> T) -> T {

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use secrecy::{ExposeSecret, SecretString};
+use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -96,15 +99,16 @@ pub async fn serve_health(
         .await
 }
 
-/// Serves `/metrics` until `stop`.
+/// Serves `/metrics` until `stop`. With a file, only to those who send the token in it.
 pub async fn serve_metrics(
     listener: TcpListener,
     metrics: Arc<Metrics>,
+    token: Option<PathBuf>,
     stop: CancellationToken,
 ) -> std::io::Result<()> {
     let router = Router::new()
         .route("/metrics", get(expose))
-        .with_state(metrics);
+        .with_state((metrics, token.map(Arc::from)));
     axum::serve(listener, router)
         .with_graceful_shutdown(stop.cancelled_owned())
         .await
@@ -137,27 +141,77 @@ async fn readyz(State(readiness): State<Readiness>) -> (StatusCode, String) {
     }
 }
 
-async fn expose(State(metrics): State<Arc<Metrics>>) -> impl IntoResponse {
-    match metrics.text() {
-        Ok(text) => (
-            StatusCode::OK,
-            [(
-                header::CONTENT_TYPE,
-                "application/openmetrics-text; version=1.0.0; charset=utf-8",
-            )],
-            text,
-        ),
-        Err(error) => (
-            StatusCode::INTERNAL_SERVER_ERROR,
-            [(header::CONTENT_TYPE, "text/plain")],
-            error.to_string(),
-        ),
+async fn expose(
+    State((metrics, token)): State<(Arc<Metrics>, Option<Arc<Path>>)>,
+    headers: HeaderMap,
+) -> Response {
+    if let Some(file) = token
+        && let Err((status, why)) = is_admitted(&file, headers.get(header::AUTHORIZATION))
+    {
+        return (status, why).into_response();
     }
+    match metrics.text() {
+        Ok(text) => {
+            let openmetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            ([(header::CONTENT_TYPE, openmetrics)], text).into_response()
+        }
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+/// The file is read each time, because a mounted Secret may change.
+fn is_admitted(file: &Path, sent: Option<&HeaderValue>) -> Result<(), (StatusCode, &'static str)> {
+    let Ok(token) = std::fs::read_to_string(file) else {
+        let why = "the file of --metrics-token-file cannot be read\n";
+        return Err((StatusCode::SERVICE_UNAVAILABLE, why));
+    };
+    let token = SecretString::from(token.trim());
+    if token.expose_secret().is_empty() {
+        let why = "the file of --metrics-token-file is empty: put a token into it\n";
+        return Err((StatusCode::SERVICE_UNAVAILABLE, why));
+    }
+    let sent = sent.and_then(|sent| sent.as_bytes().strip_prefix(b"Bearer "));
+    // The time to compare digests reveals nothing about the token.
+    let expected = Sha256::digest(token.expose_secret());
+    if sent.is_some_and(|sent| Sha256::digest(sent) == expected) {
+        return Ok(());
+    }
+    let why = "send the token of --metrics-token-file: Authorization: Bearer ...\n";
+    Err((StatusCode::UNAUTHORIZED, why))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn metrics_need_the_token_of_the_file() {
+        let file = std::env::temp_dir().join(format!("dbplane-token-{}", std::process::id()));
+        let answer = |sent: Option<&'static str>| {
+            let sent = sent.map(HeaderValue::from_static);
+            let admitted = is_admitted(&file, sent.as_ref());
+            admitted.map_or_else(|(status, _)| status, |()| StatusCode::OK)
+        };
+        let right = Some("Bearer of-prometheus");
+        assert_eq!(answer(right), StatusCode::SERVICE_UNAVAILABLE);
+        std::fs::write(&file, " \n").unwrap();
+        assert_eq!(answer(right), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(answer(Some("Bearer ")), StatusCode::SERVICE_UNAVAILABLE);
+        std::fs::write(&file, "of-prometheus\n").unwrap();
+        for wrong in [
+            None,
+            Some("Bearer "),
+            Some("of-prometheus"),
+            Some("Basic of-prometheus"),
+            Some("Bearer of-prometheus-2"),
+        ] {
+            assert_eq!(answer(wrong), StatusCode::UNAUTHORIZED, "{wrong:?}");
+        }
+        assert_eq!(answer(right), StatusCode::OK);
+        std::fs::write(&file, "another").unwrap();
+        assert_eq!(answer(right), StatusCode::UNAUTHORIZED);
+        std::fs::remove_file(&file).unwrap();
+    }
 
     #[test]
     fn threads_that_take_up_no_task_for_two_minutes_are_not_alive() {

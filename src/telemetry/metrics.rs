@@ -1,13 +1,16 @@
-//! Metrics in OpenMetrics text, with one registry and a file for each group. Label values come from
-//! closed sets, or are the UID of an account; no label contains the name of an object.
+//! Metrics in OpenMetrics text, with one registry and a file for each group. Label values are
+//! namespaces, the names of accounts, or from closed sets. `bound` limits the series of a namespace.
 //! A test generates docs/metrics.md from this registry.
 
+mod bound;
 mod census;
+mod counted;
+mod counters;
+mod gathered;
 mod left;
 mod passes;
 mod platform;
 mod process;
-mod resources;
 mod steps;
 
 use std::fmt;
@@ -18,13 +21,14 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+pub use self::bound::OTHER;
 pub use self::census::{
-    AccountCensus, AccountKeys, Census, ConnectedAccount, Counted, KeyStage, KindCensus,
+    AccountCensus, AccountKeys, AccountLabels, Census, ConnectedAccount, KeyStage, KindCensus,
 };
+pub use self::counted::Counted;
 pub use self::left::{BudgetLeft, is_of_leader};
 pub use self::passes::{Passes, Timer};
 pub use self::platform::Requests;
-pub use self::resources::ResourceMetrics;
 pub use self::steps::{CreateOutcome, KeyChange, Steps};
 use crate::leadership::Leadership;
 
@@ -34,23 +38,22 @@ pub struct Metrics {
     pub passes: Passes,
     pub steps: Steps,
     pub requests: Requests,
-    pub resources: ResourceMetrics,
     pub counted: Arc<Counted>,
     leadership: Arc<OnceLock<Leadership>>,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        let (counted, leadership) = (
-            Arc::<Counted>::default(),
-            Arc::<OnceLock<Leadership>>::default(),
-        );
+        let leadership = Arc::<OnceLock<Leadership>>::default();
         let mut registry = Registry::default();
         let own = registry.sub_registry_with_prefix("dbplane");
         let passes = Passes::register(own);
-        let steps = Steps::register(own);
+        let steps = Steps::default();
         let requests = Requests::register(own);
-        let resources = ResourceMetrics::register(own);
+        let mut of_resources = vec![Arc::clone(&passes.ended)];
+        of_resources.extend(steps.counters());
+        let of_accounts = vec![Arc::clone(&requests.sent)];
+        let counted = Arc::new(Counted::new(of_resources, of_accounts));
         own.register_collector(Box::new(Arc::clone(&counted)));
         process::register(own, Arc::clone(&leadership));
         registry.register_collector(Box::new(process::ProcessMetrics));
@@ -60,7 +63,6 @@ impl Default for Metrics {
             passes,
             steps,
             requests,
-            resources,
             counted,
             leadership,
         }

@@ -141,6 +141,7 @@ fn dashboard() -> Value {
 fn as_sent(expression: &str) -> String {
     expression
         .replace("$job", ".*")
+        .replace("$namespace", ".*")
         .replace("$__rate_interval", "1m")
 }
 

@@ -191,3 +191,70 @@ fn every_query_of_the_objectives_is_tested() {
         assert!(tests.contains(&format!("expr: '{query}'")), "{query}");
     }
 }
+
+/// The paths below `path` in a part of the file for kube-state-metrics, as whole paths.
+fn paths(part: &Value, base: &[String], found: &mut Vec<Vec<String>>) {
+    let path_of = |value: &Value| -> Option<Vec<String>> {
+        let parts = value.as_array()?.iter();
+        parts.map(|part| part.as_str().map(str::to_owned)).collect()
+    };
+    let below = path_of(&part["path"]).unwrap_or_default();
+    let base = [base, &below].concat();
+    let labels = part["labelsFromPath"].as_object().into_iter().flatten();
+    let relative = labels.map(|(_, path)| path).chain(part.get("valueFrom"));
+    found.extend(
+        relative
+            .filter_map(path_of)
+            .map(|path| [base.as_slice(), &path].concat()),
+    );
+    found.push(base);
+}
+
+fn is_defined(schema: &Value, path: &[String]) -> bool {
+    let schema = schema.get("items").unwrap_or(schema);
+    let Some((first, rest)) = path.split_first() else {
+        return true;
+    };
+    // The definitions do not describe the metadata.
+    first == "metadata"
+        || schema["properties"]
+            .get(first)
+            .is_some_and(|inner| is_defined(inner, rest))
+}
+
+/// A renamed field would silently remove its metric.
+#[test]
+fn kube_state_metrics_reads_fields_that_exist_of_every_kind() {
+    let file = yaml("deploy/monitoring/kube-state-metrics.yaml");
+    let mut kinds = BTreeSet::new();
+    for resource in file["spec"]["resources"].as_array().unwrap() {
+        let kind = resource["groupVersionKind"]["kind"].as_str().unwrap();
+        kinds.insert(kind.to_owned());
+        let definition = yaml(&format!("crds/dbplane.dev_{}s.yaml", kind.to_lowercase()));
+        let version = &definition["spec"]["versions"][0];
+        assert_eq!(resource["groupVersionKind"]["version"], version["name"]);
+        let schema = &version["schema"]["openAPIV3Schema"];
+        let mut found = Vec::new();
+        paths(resource, &[], &mut found);
+        let mut names = BTreeSet::new();
+        for metric in resource["metrics"].as_array().unwrap() {
+            let name = metric["name"].as_str().unwrap();
+            assert!(names.insert(name), "{kind}: {name} is there twice");
+            assert!(metric["help"].is_string(), "{kind}: {name} has no help");
+            let type_ = metric["each"]["type"].as_str().unwrap();
+            let before = found.len();
+            paths(&metric["each"][type_.to_lowercase()], &[], &mut found);
+            assert!(found.len() > before, "{kind}: {name} reads nothing");
+        }
+        assert!(names.contains("condition"), "{kind}");
+        for path in found {
+            assert!(is_defined(schema, &path), "{kind} has no {path:?}");
+        }
+    }
+    let files = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("crds")).unwrap();
+    let definitions = files.filter(|file| {
+        let name = file.as_ref().unwrap().file_name();
+        name.to_string_lossy().starts_with("dbplane.dev_")
+    });
+    assert_eq!(kinds.len(), definitions.count(), "{kinds:?}");
+}

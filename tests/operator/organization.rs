@@ -53,17 +53,15 @@ async fn one_list_serves_all_keys_and_shows_their_last_use() {
         start.elapsed()
     );
 
-    let account = fixture.get("account/prod").await.unwrap()["metadata"]["uid"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    let keys = |state| format!("dbplane_keys{{account=\"{account}\",state=\"{state}\"}}");
+    let account = format!(
+        r#"namespace="{}",kind="Account",account="prod""#,
+        fixture.namespace
+    );
+    let keys = |state| format!(r#"dbplane_keys{{{account},state="{state}"}}"#);
     assert_eq!(fixture.shared_metric(&keys("in_use")).await, Some(KEYS));
     assert_eq!(fixture.shared_metric(&keys("lost")).await, Some(0));
     let all = fixture
-        .shared_metric(&format!(
-            "dbplane_organization_keys{{account=\"{account}\"}}"
-        ))
+        .shared_metric(&format!("dbplane_organization_keys{{{account}}}"))
         .await;
     assert!(all.is_some_and(|all| all >= KEYS), "{all:?}");
 }

@@ -135,7 +135,7 @@ async fn an_unreadable_object_stops_no_other_and_keeps_its_compute() {
         .await
         .unwrap();
     assert!(
-        metrics.contains("dbplane_unreadable_resources{kind=\"Compute\"} 1"),
+        metrics.contains(r#"dbplane_unreadable_resources{namespace="default",kind="Compute"} 1"#),
         "{metrics}"
     );
 

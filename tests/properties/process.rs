@@ -276,7 +276,7 @@ impl Environment for Process {
         ))
     }
 
-    fn record(&self, occurrence: Occurrence<'_>) {
+    fn record<K: Managed>(&self, _object: &K, occurrence: Occurrence<'_>) {
         if let Occurrence::KeyChanged(change) = occurrence {
             self.simulation.lock().ledger.keys_counted.push(change);
         }

@@ -49,6 +49,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{/* Metrics name tenants: without a policy and a token only the Pod itself reads them, and who may forward its port. */}}
+{{- define "dbplane.metricsHost" -}}
+{{- if or .Values.networkPolicy.enabled .Values.metrics.tokenSecret.name -}}
+0.0.0.0
+{{- else -}}
+127.0.0.1
+{{- end -}}
+{{- end -}}
+
 {{/* The namespaces whose Secrets it may use, as JSON; empty: all. */}}
 {{- define "dbplane.secretNamespaces" -}}
 {{- if eq .Values.secrets.access "namespaces" -}}

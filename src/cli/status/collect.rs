@@ -16,7 +16,7 @@ use crate::cli::resource::{ObservedResource, ResourceKind};
 use crate::cluster::explained;
 use crate::decide::names::LEASE;
 use crate::telemetry::metrics::is_of_leader;
-use crate::telemetry::served;
+use crate::telemetry::{Source, served};
 
 /// The sources of the data.
 pub struct Collector {
@@ -26,7 +26,7 @@ pub struct Collector {
     pub params: ListParams,
     pub operator_namespace: String,
     /// The URL of the operator's metrics.
-    pub metrics_url: Option<String>,
+    pub metrics: Option<Source>,
 }
 
 /// Something that could not be read. Programs get its text.
@@ -237,11 +237,11 @@ impl Collector {
     }
 
     async fn metrics(&self) -> Result<Option<String>, NotRead> {
-        let Some(url) = &self.metrics_url else {
+        let Some(source) = &self.metrics else {
             return Ok(None);
         };
         let asked = async {
-            let metrics = served(url).await?;
+            let metrics = served(source).await?;
             match is_of_leader(&metrics) {
                 Some(true) => Ok(metrics),
                 Some(false) => Err(

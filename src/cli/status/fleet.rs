@@ -9,7 +9,7 @@ use super::collect::{FoundFleet, NotRead, OperatorStatus};
 use crate::cli::resource::ObservedResource;
 use crate::decide::Attention;
 use crate::platform::Rate;
-use crate::telemetry::metrics::BudgetLeft;
+use crate::telemetry::metrics::{AccountLabels, BudgetLeft};
 
 /// The attention that a resource needs, in the words of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -237,10 +237,16 @@ impl AccountLine {
                 .as_u64()
                 .unwrap_or(usual.requests_per_minute.into()),
             burst: declared["burst"].as_u64().unwrap_or(usual.burst.into()),
-            left: metrics
-                .zip(account.meta.uid.as_deref())
-                .and_then(|(metrics, uid)| BudgetLeft::of(metrics, uid)),
+            left: metrics.and_then(|metrics| BudgetLeft::of(metrics, &labels(account))),
         }
+    }
+}
+
+fn labels(account: &ObservedResource) -> AccountLabels {
+    AccountLabels {
+        namespace: account.meta.namespace.clone().unwrap_or_default(),
+        kind: account.kind.clone(),
+        name: account.name().to_owned(),
     }
 }
 

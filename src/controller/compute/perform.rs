@@ -143,7 +143,7 @@ impl<E: Environment> ComputeWork<'_, E> {
         env.state().change_sent(uid(self.object), parts, env.now());
         if drift {
             for field in parts.keys() {
-                env.record(Occurrence::Corrected { field });
+                env.record(self.object, Occurrence::Corrected { field });
             }
         }
     }

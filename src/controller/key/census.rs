@@ -1,4 +1,4 @@
-//! Counts the keys by account and state, for the metrics.
+//! Counts the keys by namespace, account and state, for the metrics.
 
 use std::collections::BTreeMap;
 
@@ -6,38 +6,26 @@ use jiff::Timestamp;
 
 use super::ProjectKeys;
 use crate::api::ProjectKeyStatus;
-use crate::controller::access;
 use crate::controller::environment::Environment;
-use crate::controller::object::AccountName;
+use crate::controller::object::{AccountName, namespace};
 use crate::telemetry::metrics::{AccountKeys, KeyStage};
 
-/// The keys in the statuses, and the number of keys in the organizations of their accounts.
+/// The keys in the statuses.
 pub fn census<E: Environment>(env: &E) -> Vec<AccountKeys> {
-    let mut uids: BTreeMap<AccountName, String> = BTreeMap::new();
-    let mut accounts: BTreeMap<String, AccountKeys> = BTreeMap::new();
+    let mut accounts: BTreeMap<(String, AccountName), AccountKeys> = BTreeMap::new();
     for object in env.objects::<ProjectKeys>() {
+        let namespace = namespace(object.as_ref());
         let name = AccountName::of(&object.spec.account_ref, object.as_ref());
-        // Accounts that do not exist have no UID, and are counted together.
-        let uid = uids
-            .entry(name.clone())
-            .or_insert_with_key(|name| access::uid(env, name).unwrap_or_default());
+        let empty = AccountKeys::of(namespace, &format!("{:?}", name.kind), &name.name);
         let counted = accounts
-            .entry(uid.clone())
-            .or_insert_with(|| of_account(env, &name, uid));
+            .entry((namespace.to_owned(), name))
+            .or_insert(empty);
         object
             .status
             .iter()
             .for_each(|status| count(counted, status));
     }
     accounts.into_values().collect()
-}
-
-fn of_account<E: Environment>(env: &E, name: &AccountName, uid: &str) -> AccountKeys {
-    let connection = env.state().account(name).and_then(|entry| entry.connection);
-    let organization = connection
-        .and_then(|connection| env.count_keys(name, &connection))
-        .map(|counted| counted.what);
-    AccountKeys::of(uid.to_owned(), organization)
 }
 
 fn count(counted: &mut AccountKeys, status: &ProjectKeyStatus) {

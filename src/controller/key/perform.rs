@@ -212,7 +212,8 @@ impl<E: Environment> KeyWork<'_, E> {
         self.env
             .state()
             .action_succeeded(self.object.uid(), Action::Revoke);
-        self.env.record(Occurrence::KeyChanged(KeyChange::Revoked));
+        self.env
+            .record(self.object, Occurrence::KeyChanged(KeyChange::Revoked));
         self.write_records(records).await?;
         let revoked = ActionLine {
             key: Some(name),
@@ -236,7 +237,8 @@ impl<E: Environment> KeyWork<'_, E> {
     /// Counts the lost keys that these records add.
     fn count_lost(&self, records: &KeyRecords) -> Result<(), StepError> {
         for _ in self.object.identity()?.records.lost.len()..records.lost.len() {
-            self.env.record(Occurrence::KeyChanged(KeyChange::Lost));
+            self.env
+                .record(self.object, Occurrence::KeyChanged(KeyChange::Lost));
         }
         Ok(())
     }

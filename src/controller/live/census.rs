@@ -1,6 +1,6 @@
 //! Counts resources and accounts for the metrics, each time the metrics are read.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 use kube::Resource;
@@ -9,15 +9,17 @@ use kube::core::object::HasStatus;
 use super::Live;
 use crate::api::{Account, ClusterAccount, Condition, Known};
 use crate::controller::account::AnyAccount;
-use crate::controller::environment::{Kind, KindVisitor, Kinds};
+use crate::controller::environment::{Kind, KindVisitor, Kinds, Lists};
 use crate::controller::key;
-use crate::controller::object::{AccountName, Status, uid};
+use crate::controller::object::{AccountName, Rank, Status, namespace, rank};
 use crate::controller::registry::AllKinds;
-use crate::controller::state::SharedConnection;
+use crate::controller::state::{SharedConnection, Wait};
 use crate::decide::Reason;
 use crate::domain::Unreadable;
 use crate::platform::{Keys, Listing, ProjectComputes, RateLimited};
-use crate::telemetry::metrics::{AccountCensus, Census, ConnectedAccount, KindCensus};
+use crate::telemetry::metrics::{
+    AccountCensus, AccountLabels, Census, ConnectedAccount, KindCensus,
+};
 
 /// The label for a status or reason that this version does not know.
 const OTHER: &str = "Other";
@@ -25,6 +27,7 @@ const OTHER: &str = "Other";
 pub fn census(env: &Live) -> Census {
     let mut kinds = CountKinds {
         env,
+        waiting: env.state.waiting(),
         kinds: Vec::new(),
     };
     AllKinds::each(&mut kinds);
@@ -37,27 +40,49 @@ pub fn census(env: &Live) -> Census {
 
 struct CountKinds<'a> {
     env: &'a Live,
+    waiting: BTreeMap<Wait, usize>,
     kinds: Vec<KindCensus>,
 }
 
 impl KindVisitor for CountKinds<'_> {
     fn visit<K: Kind>(&mut self) {
         let objects = self.env.stores.all::<K::Object>();
-        let conditions = objects
-            .iter()
-            .map(|object| object.status().map(Status::conditions).unwrap_or_default());
-        let kind = K::Object::kind(&()).into_owned();
-        let waiting = self
-            .env
-            .state
-            .waiting(&kind)
-            .into_iter()
-            .map(|(reason, count)| (reason.as_str(), count))
+        let mut namespaces = HashMap::<&str, Vec<&[Condition]>>::new();
+        for object in &objects {
+            let conditions = object.status().map(Status::conditions).unwrap_or_default();
+            let of_namespace = namespaces.entry(namespace(object.as_ref())).or_default();
+            of_namespace.push(conditions);
+        }
+        let mut unreadable = HashMap::<String, usize>::new();
+        for meta in self.env.stores.unreadable::<K::Object>() {
+            let namespace = meta.namespace.clone().unwrap_or_default();
+            *unreadable.entry(namespace).or_default() += 1;
+        }
+        let kind = K::Object::kind(&());
+        let all: HashSet<&str> = namespaces
+            .keys()
+            .copied()
+            .chain(unreadable.keys().map(String::as_str))
             .collect();
-        self.kinds.push(KindCensus {
-            waiting,
-            ..of_kind(kind, conditions)
-        });
+        for namespace in all {
+            let conditions = namespaces.get(namespace).into_iter().flatten().copied();
+            self.kinds.push(KindCensus {
+                namespace: namespace.to_owned(),
+                waiting: self.waiting(&kind, namespace),
+                unreadable: unreadable.get(namespace).copied().unwrap_or_default(),
+                ..of_kind(kind.clone().into_owned(), conditions)
+            });
+        }
+    }
+}
+
+impl CountKinds<'_> {
+    fn waiting(&self, kind: &str, namespace: &str) -> BTreeMap<&'static str, usize> {
+        let waits = self.waiting.iter();
+        waits
+            .filter(|(wait, _)| wait.kind == kind && wait.namespace == namespace)
+            .map(|(wait, count)| (wait.reason.as_str(), *count))
+            .collect()
     }
 }
 
@@ -138,8 +163,20 @@ fn accounts(env: &Live) -> Vec<AccountCensus> {
         env.stores.all::<Known<ClusterAccount>>(),
     );
     let own = own.iter().map(|account| known.of(account.as_ref()));
-    own.chain(shared.iter().map(|account| known.of(account.as_ref())))
-        .collect()
+    let mut all: Vec<_> = own
+        .chain(shared.iter().map(|account| known.of(account.as_ref())))
+        .collect();
+    all.sort_by(|(one, _), (two, _)| one.cmp(two));
+    all.into_iter().map(|(_, account)| account).collect()
+}
+
+/// The labels of an account in all metrics.
+pub fn labels(account: &AccountName) -> AccountLabels {
+    AccountLabels {
+        namespace: account.namespace.clone().unwrap_or_default(),
+        kind: format!("{:?}", account.kind),
+        name: account.name.clone(),
+    }
 }
 
 /// The state of all accounts, by name.
@@ -151,7 +188,7 @@ struct KnownAccounts<'a> {
 }
 
 impl KnownAccounts<'_> {
-    fn of<A: AnyAccount>(&self, account: &A) -> AccountCensus {
+    fn of<A: AnyAccount>(&self, account: &A) -> (Rank, AccountCensus) {
         let name = account.account_name();
         let label = name.to_string();
         let connected = self.connections.get(&name);
@@ -159,9 +196,17 @@ impl KnownAccounts<'_> {
             .lists
             .iter()
             .filter_map(|(of, oldest)| Some((*of, oldest.get(&label)?.as_second())));
-        AccountCensus {
-            uid: uid(account).to_string(),
-            kind: A::kind(&()).into_owned(),
+        let conditions = account.status().map(Status::conditions).unwrap_or_default();
+        let mut conditions = conditions.iter();
+        let ready = conditions.find(|condition| condition.type_ == "Ready");
+        let census = AccountCensus {
+            labels: labels(&name),
+            ready: ready.map_or((false, Reason::Pending.as_str()), |ready| {
+                (ready.status == "True", known(&ready.reason))
+            }),
+            organization_keys: connected
+                .and_then(|known| self.env.count_keys(&name, known))
+                .map(|counted| counted.what),
             connected: connected.map(|known| ConnectedAccount {
                 poll_interval: known.poll_interval,
                 budget: known.platform.budget().figures(),
@@ -178,7 +223,8 @@ impl KnownAccounts<'_> {
                 ),
             ]
             .into(),
-        }
+        };
+        (rank(account), census)
     }
 }
 

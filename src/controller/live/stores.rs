@@ -103,10 +103,6 @@ impl UnreadableObjects {
         self.with(|known| known.values().map(|invalid| invalid.meta.clone()).collect())
     }
 
-    pub fn count(&self) -> usize {
-        self.with(|known| known.len())
-    }
-
     /// True if this object, with this UID, cannot be read.
     pub fn has<K: Managed>(&self, object: &K) -> bool {
         self.with(|known| {

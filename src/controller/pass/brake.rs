@@ -58,7 +58,7 @@ pub fn held<K: Kind, E: Environment>(
             return Some(refusal.brake(&kind, &meta));
         }
     }
-    env.record(Occurrence::Deletion { kind: &kind });
+    env.record(object, Occurrence::Deletion);
     None
 }
 

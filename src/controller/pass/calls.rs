@@ -299,20 +299,13 @@ pub fn not_recorded<K: Managed, E: Environment>(
 }
 
 /// Counts a create for `object` by its answer.
-pub fn count_create<K: Managed, E: Environment, T>(
-    env: &E,
-    _object: &K,
-    answer: &Result<T, Fault>,
-) {
+pub fn count_create<K: Managed, E: Environment, T>(env: &E, object: &K, answer: &Result<T, Fault>) {
     let outcome = match answer {
         Ok(_) => CreateOutcome::Answered,
         Err(fault) if fault.may_have_happened() => CreateOutcome::Unresolved,
         Err(_) => CreateOutcome::Refused,
     };
-    env.record(Occurrence::Create {
-        kind: &K::kind(&()),
-        outcome,
-    });
+    env.record(object, Occurrence::Create(outcome));
 }
 
 /// For `map_err`: an action that the platform did not carry out.

@@ -395,9 +395,6 @@ impl<K: Kind> Reader<K> {
             }
             wake::all_in::<Live>(env.as_ref(), meta.namespace.as_deref());
         }
-        env.metrics
-            .resources
-            .unreadable(&K::Object::kind(&()), self.unreadable.count());
     }
 }
 

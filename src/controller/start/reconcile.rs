@@ -21,7 +21,7 @@ use crate::controller::access;
 use crate::controller::environment::{Environment, Kind, Objects};
 use crate::controller::labels;
 use crate::controller::live::Live;
-use crate::controller::object::{Managed, uid};
+use crate::controller::object::{Managed, namespace, uid};
 use crate::controller::pass::{Next, Pass, is_outdated, label, pass, refused};
 use crate::decide::Wake;
 use crate::decide::circuit::PROBE_PAUSE;
@@ -111,7 +111,7 @@ async fn run<K: Kind>(object: &K::Object, env: &Live) -> Result<Requeue, Error> 
     let kind = K::Object::kind(&());
     let traced = spans::pass(&kind, object.meta());
     let lines = in_lines(&kind, object);
-    let timer = env.metrics.passes.begins(&kind);
+    let timer = env.metrics.passes.begins(namespace(object), &kind);
     let result = pass::<K, Live>(env, object)
         .instrument(lines)
         .instrument(traced.clone())

@@ -14,15 +14,24 @@ pub struct Resources {
     all: BTreeMap<Uid, Box<ResourceState>>,
     /// The UIDs of the resources that have reserved a place.
     reserved: BTreeMap<ReservedPlace, BTreeSet<Uid>>,
-    /// How many resources of a kind wait for a reason.
-    waiting: BTreeMap<(String, Reason), usize>,
+    /// How many resources wait for a reason.
+    waiting: BTreeMap<Wait, usize>,
+}
+
+/// Why a resource waits although nothing is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wait {
+    pub kind: String,
+    /// Empty for a kind without namespaces.
+    pub namespace: String,
+    pub reason: Reason,
 }
 
 /// The index entries of a resource.
 #[derive(Debug, Default, PartialEq)]
 struct IndexEntries {
     place: Option<ReservedPlace>,
-    waits: Option<(String, Reason)>,
+    waits: Option<Wait>,
 }
 
 impl IndexEntries {
@@ -59,13 +68,9 @@ impl Resources {
         uids.filter_map(|uid| Some((uid, self.get(uid)?.reserved.as_ref()?)))
     }
 
-    /// How many resources of `kind` wait, by reason. A reason whose last resource stopped waiting
-    /// stays, with 0.
-    pub fn waiting(&self, kind: &str) -> BTreeMap<Reason, usize> {
-        let of_kind = self.waiting.iter().filter(|((of, _), _)| of == kind);
-        of_kind
-            .map(|((_, reason), count)| (*reason, *count))
-            .collect()
+    /// How many resources wait, and why.
+    pub fn waiting(&self) -> &BTreeMap<Wait, usize> {
+        &self.waiting
     }
 
     /// Changes the memory of a resource, which is created if there is none.
@@ -111,8 +116,13 @@ impl Resources {
                 self.reserved.remove(&place);
             }
         }
-        if let Some(waiting) = before.waits.and_then(|waits| self.waiting.get_mut(&waits)) {
+        if let Some(waits) = before.waits
+            && let Some(waiting) = self.waiting.get_mut(&waits)
+        {
             *waiting -= 1;
+            if *waiting == 0 {
+                self.waiting.remove(&waits);
+            }
         }
         if let Some(place) = after.place {
             self.reserved.entry(place).or_default().insert(uid.clone());

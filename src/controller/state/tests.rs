@@ -7,6 +7,7 @@ use secrecy::SecretString;
 
 use super::*;
 use crate::api::{AccountKind, ComputeType, PlatformAccess};
+use crate::decide::Reason;
 use crate::decide::account::Availability;
 use crate::decide::compute::{Holder, Reserved, ReservedPlace};
 use crate::decide::identity::{Evidence, KeyIdentity, KeyIntent};
@@ -379,29 +380,41 @@ fn what_was_done_to_children_counts_until_the_watch_shows_it() {
 }
 
 #[test]
-fn who_waits_is_counted_by_kind_and_reason() {
+fn who_waits_is_counted_by_kind_namespace_and_reason() {
     let state = State::default();
-    let (paused, protected) = (Reason::DeletionPaused, Reason::DeletionProtected);
-    for (uid, kind) in [
-        ("one", "Compute"),
-        ("one", "Compute"),
-        ("two", "Compute"),
-        ("key", "ProjectKey"),
+    let wait = |kind: &str, namespace: &str, reason| Wait {
+        kind: kind.to_owned(),
+        namespace: namespace.to_owned(),
+        reason,
+    };
+    let paused = |kind, namespace| wait(kind, namespace, Reason::DeletionPaused);
+    for (uid, waits) in [
+        ("one", paused("Compute", "shop")),
+        ("one", paused("Compute", "shop")),
+        ("two", paused("Compute", "shop")),
+        ("three", paused("Compute", "ledger")),
+        ("key", paused("ProjectKey", "shop")),
     ] {
-        state.waits(&uid.into(), kind, Some(paused));
+        state.waits(&uid.into(), Some(waits));
     }
-    assert_eq!(state.waiting("Compute"), [(paused, 2)].into());
-    assert_eq!(state.waiting("ProjectKey"), [(paused, 1)].into());
-    state.waits(&"two".into(), "Compute", Some(protected));
+    let mut expected = BTreeMap::from([
+        (paused("Compute", "shop"), 2),
+        (paused("Compute", "ledger"), 1),
+        (paused("ProjectKey", "shop"), 1),
+    ]);
+    assert_eq!(state.waiting(), expected);
+    let protected = wait("Compute", "shop", Reason::DeletionProtected);
+    state.waits(&"two".into(), Some(protected.clone()));
+    expected.insert(paused("Compute", "shop"), 1);
+    expected.insert(protected, 1);
+    assert_eq!(state.waiting(), expected);
+    state.waits(&"two".into(), None);
+    for uid in ["one", "three"] {
+        state.forget(&uid.into());
+    }
     assert_eq!(
-        state.waiting("Compute"),
-        [(paused, 1), (protected, 1)].into()
-    );
-    state.waits(&"two".into(), "Compute", None);
-    state.forget(&"one".into());
-    assert_eq!(
-        state.waiting("Compute"),
-        [(paused, 0), (protected, 0)].into(),
+        state.waiting(),
+        [(paused("ProjectKey", "shop"), 1)].into(),
         "who is gone does not wait"
     );
 }

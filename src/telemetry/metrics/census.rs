@@ -2,17 +2,10 @@
 //! lists and keys.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::OnceLock;
 use std::time::Duration;
 
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{
-    DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, NoLabelSet,
-};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Unit;
-
+use super::bound::{ACCOUNT, Series};
+use super::gathered::{About, Gathered, Merge};
 use super::left::{PAUSE, REQUESTS_LEFT};
 use crate::platform::BudgetFigures;
 
@@ -20,13 +13,16 @@ use crate::platform::BudgetFigures;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Census {
     pub kinds: Vec<KindCensus>,
+    /// The oldest first: when a namespace has too many, these are named.
     pub accounts: Vec<AccountCensus>,
     pub keys: Vec<AccountKeys>,
 }
 
-/// The resources of a kind.
+/// The resources of a kind in a namespace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KindCensus {
+    /// Empty for a kind without namespaces.
+    pub namespace: String,
     pub kind: String,
     /// Number of resources, by status and reason of the condition Ready.
     pub ready: BTreeMap<(&'static str, &'static str), usize>,
@@ -36,19 +32,32 @@ pub struct KindCensus {
     pub unsynced: BTreeMap<&'static str, usize>,
     /// Number of healthy resources that wait, by the reason for the wait.
     pub waiting: BTreeMap<&'static str, usize>,
+    /// Number of stored resources that cannot be read.
+    pub unreadable: usize,
+}
+
+/// The kind and name of an account.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AccountLabels {
+    /// That of an Account. Empty for a ClusterAccount.
+    pub namespace: String,
+    pub kind: String,
+    pub name: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AccountCensus {
-    /// The UID, because labels contain no names.
-    pub uid: String,
-    pub kind: String,
+    pub labels: AccountLabels,
+    /// True if the condition Ready is, and its reason.
+    pub ready: (bool, &'static str),
     /// `None` without its credentials.
     pub connected: Option<ConnectedAccount>,
     /// The start of its oldest reading, in seconds since 1970, by type of list.
     pub oldest: BTreeMap<&'static str, i64>,
     /// Number of unreadable entries, by type of list.
     pub unreadable: BTreeMap<&'static str, usize>,
+    /// The number of all keys of its organization, if it is known.
+    pub organization_keys: Option<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -79,13 +88,12 @@ impl KeyStage {
     }
 }
 
-/// The keys of an account.
+/// The keys of the ProjectKeys of a namespace, by account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountKeys {
-    /// The UID of the account.
+    namespace: String,
+    kind: String,
     account: String,
-    /// The number of all keys of its organization, if it is known.
-    organization: Option<usize>,
     states: BTreeMap<KeyStage, KeysInState>,
 }
 
@@ -96,15 +104,13 @@ struct KeysInState {
     oldest: Option<i64>,
 }
 
-/// Label names and values.
-type Labels<'a> = [(&'static str, &'a str); 2];
-
 impl AccountKeys {
-    /// An account without keys so far.
-    pub fn of(account: String, organization: Option<usize>) -> Self {
+    /// No keys so far. `namespace` is that of the ProjectKeys.
+    pub fn of(namespace: &str, kind: &str, account: &str) -> Self {
         Self {
-            account,
-            organization,
+            namespace: namespace.to_owned(),
+            kind: kind.to_owned(),
+            account: account.to_owned(),
             states: BTreeMap::new(),
         }
     }
@@ -116,360 +122,202 @@ impl AccountKeys {
         *oldest = oldest.iter().copied().chain(since).min();
     }
 
-    fn states(&self) -> impl Iterator<Item = (Labels<'_>, KeysInState)> {
+    fn states(&self) -> impl Iterator<Item = (Series<'_>, KeysInState)> {
         KeyStage::ALL.into_iter().map(move |state| {
-            let labels = [("account", self.account.as_str()), ("state", state.label())];
-            (labels, self.states.get(&state).copied().unwrap_or_default())
+            let series = Series {
+                namespace: &self.namespace,
+                labels: vec![
+                    ("kind", &self.kind),
+                    (ACCOUNT, &self.account),
+                    ("state", state.label()),
+                ],
+            };
+            (series, self.states.get(&state).copied().unwrap_or_default())
         })
     }
 }
 
-/// Exposes the counts of the function that it is given.
-#[derive(Default)]
-pub struct Counted(OnceLock<Box<dyn Fn() -> Census + Send + Sync>>);
+impl Census {
+    pub(super) fn gather<'a>(&'a self, gathered: &mut Gathered<'a>) {
+        resources(gathered, &self.kinds);
+        accounts(gathered, &self.accounts);
+        budgets(gathered, &self.accounts);
+        waiting(gathered, &self.accounts);
+        keys(gathered, &self.keys);
+    }
 
-impl fmt::Debug for Counted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Counted").finish_non_exhaustive()
+    /// True if a resource is in this namespace.
+    pub(super) fn has(&self, namespace: &str) -> bool {
+        let mut kinds = self.kinds.iter();
+        kinds.any(|of| of.namespace == namespace)
     }
 }
 
-impl Counted {
-    /// From now on, `census` computes the counts.
-    pub fn by(&self, census: impl Fn() -> Census + Send + Sync + 'static) {
-        // The first function is kept for the life of the process.
-        let _ = self.0.set(Box::new(census));
+impl KindCensus {
+    fn series<'a>(&'a self, labels: &[(&'static str, &'a str)]) -> Series<'a> {
+        let mut all = vec![("kind", self.kind.as_str())];
+        all.extend(labels);
+        Series {
+            namespace: &self.namespace,
+            labels: all,
+        }
     }
 }
 
-impl Collector for Counted {
-    fn encode(&self, encoder: DescriptorEncoder) -> fmt::Result {
-        let Some(census) = self.0.get().map(|count| count()) else {
-            return Ok(());
-        };
-        let mut exposed = Exposed(encoder);
-        resources(&mut exposed, &census.kinds)?;
-        accounts(&mut exposed, &census.accounts)?;
-        keys(&mut exposed, &census.keys)
-    }
-}
-
-fn resources(exposed: &mut Exposed, kinds: &[KindCensus]) -> fmt::Result {
-    let text = "Resources, by kind and by status and reason of the condition Ready";
+fn resources<'a>(gathered: &mut Gathered<'a>, kinds: &'a [KindCensus]) {
+    let text = "Resources, by namespace, kind and by status and reason of the condition Ready";
     let ready = kinds.iter().flat_map(|of| {
         of.ready.iter().map(move |((ready, reason), count)| {
-            let kind = of.kind.as_str();
-            let labels = [("kind", kind), ("ready", *ready), ("reason", *reason)];
-            (labels, *count)
+            (of.series(&[("ready", ready), ("reason", reason)]), *count)
         })
     });
-    exposed.gauges("resources", None, text, ready)?;
-    let text = "Resources that need a person, by kind and by reason of the condition Stalled";
-    exposed.gauges(
-        "stalled_resources",
-        None,
-        text,
-        by_reason(kinds, |of| &of.stalled),
-    )?;
-    let text = "Resources of which something declared is not in force, by kind and by reason of the condition Synced; StrayCompute also beside another reason";
-    exposed.gauges(
-        "unsynced_resources",
-        None,
-        text,
-        by_reason(kinds, |of| &of.unsynced),
-    )?;
-    let text = "Resources that wait for a declared time or for a person although nothing is wrong with them, by kind and reason";
-    exposed.gauges(
-        "waiting_resources",
-        None,
-        text,
-        by_reason(kinds, |of| &of.waiting),
-    )
+    gathered.add(About::gauge("resources", text), ready);
+    let text =
+        "Resources that need a person, by namespace, kind and by reason of the condition Stalled";
+    let stalled = by_reason(kinds, |of| &of.stalled);
+    gathered.add(About::gauge("stalled_resources", text), stalled);
+    let text = "Resources of which something declared is not in force, by namespace, kind and by reason of the condition Synced; \
+                StrayCompute also beside another reason";
+    let unsynced = by_reason(kinds, |of| &of.unsynced);
+    gathered.add(About::gauge("unsynced_resources", text), unsynced);
+    let text = "Resources that wait for a declared time or for a person although nothing is wrong with them, by namespace, kind and reason";
+    let waiting = by_reason(kinds, |of| &of.waiting);
+    gathered.add(About::gauge("waiting_resources", text), waiting);
+    let text = "Stored resources that cannot be read, by namespace and kind";
+    let unreadable = kinds.iter().map(|of| (of.series(&[]), of.unreadable));
+    gathered.add(About::gauge("unreadable_resources", text), unreadable);
 }
 
-fn by_reason(
-    kinds: &[KindCensus],
-    counts: impl Fn(&KindCensus) -> &BTreeMap<&'static str, usize>,
-) -> impl Iterator<Item = (Labels<'_>, usize)> {
+fn by_reason<'a>(
+    kinds: &'a [KindCensus],
+    counts: impl Fn(&'a KindCensus) -> &'a BTreeMap<&'static str, usize>,
+) -> impl Iterator<Item = (Series<'a>, usize)> {
     kinds.iter().flat_map(move |of| {
         counts(of)
             .iter()
-            .map(move |(reason, count)| ([("kind", of.kind.as_str()), ("reason", *reason)], *count))
+            .map(move |(reason, count)| (of.series(&[("reason", reason)]), *count))
     })
 }
 
-fn accounts(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
-    let info = accounts
-        .iter()
-        .map(|account| ([("account", &account.uid), ("kind", &account.kind)], 1_u32));
-    exposed.gauges(
-        "account_info",
-        None,
-        "1 for each account: its UID and its kind",
-        info,
-    )?;
-    let text = "When the oldest of the readings that dbplane works with began, in seconds since 1970, by account (its UID) and by what the \
-                lists are of: project (its computes) or organization (its keys)";
-    exposed.gauges(
-        "oldest_snapshot_timestamp",
-        Some(&Unit::Seconds),
-        text,
-        by_list(accounts, |account| &account.oldest),
-    )?;
-    let text = "Entries of the platform's lists that dbplane cannot read, by account (its UID) and by what the lists are of: project (its \
-                computes) or organization (its keys)";
-    exposed.gauges(
-        "unreadable_entries",
-        None,
-        text,
-        by_list(accounts, |account| &account.unreadable),
-    )?;
-    budgets(exposed, accounts)?;
-    waiting(exposed, accounts)
+impl AccountCensus {
+    fn series<'a>(&'a self, label: Option<(&'static str, &'a str)>) -> Series<'a> {
+        let AccountLabels {
+            namespace,
+            kind,
+            name,
+        } = &self.labels;
+        let mut labels = vec![("kind", kind.as_str()), (ACCOUNT, name.as_str())];
+        labels.extend(label);
+        Series { namespace, labels }
+    }
 }
 
-fn by_list<V: Copy + 'static>(
-    accounts: &[AccountCensus],
-    values: impl Fn(&AccountCensus) -> &BTreeMap<&'static str, V>,
-) -> impl Iterator<Item = (Labels<'_>, V)> {
+fn accounts<'a>(gathered: &mut Gathered<'a>, accounts: &'a [AccountCensus]) {
+    let info = accounts.iter().map(|account| (account.series(None), 1_u32));
+    let text = "1 for each account: its namespace, kind and name";
+    gathered.add(About::gauge("account_info", text), info);
+    let text = "1 for each account whose condition Ready is True, 0 for the others, by account and by reason of the condition";
+    let ready = accounts.iter().map(|account| {
+        let (is_ready, reason) = account.ready;
+        (
+            account.series(Some(("reason", reason))),
+            u32::from(is_ready),
+        )
+    });
+    gathered.add(
+        About::gauge("account_ready", text).merged(Merge::Least),
+        ready,
+    );
+    let text = "When the oldest of the readings that dbplane works with began, in seconds since 1970, by account and by what the lists \
+                are of: project (its computes) or organization (its keys)";
+    let about = About::gauge("oldest_snapshot_timestamp", text).in_seconds();
+    let oldest = by_list(accounts, |account| &account.oldest);
+    gathered.add(about.merged(Merge::Least), oldest);
+    let text = "Entries of the platform's lists that dbplane cannot read, by account and by what the lists are of: project (its computes) \
+                or organization (its keys)";
+    let unreadable = by_list(accounts, |account| &account.unreadable);
+    gathered.add(About::gauge("unreadable_entries", text), unreadable);
+    let text = "All API keys of the organization of an account, where the platform lists them";
+    let counted = accounts.iter().filter_map(|account| {
+        let count = account.organization_keys?;
+        Some((account.series(None), count))
+    });
+    gathered.add(About::gauge("organization_keys", text), counted);
+}
+
+fn by_list<'a, V: Copy + 'static>(
+    accounts: &'a [AccountCensus],
+    values: impl Fn(&'a AccountCensus) -> &'a BTreeMap<&'static str, V>,
+) -> impl Iterator<Item = (Series<'a>, V)> {
     accounts.iter().flat_map(move |account| {
-        values(account).iter().map(move |(list, value)| {
-            ([("account", account.uid.as_str()), ("list", *list)], *value)
-        })
+        values(account)
+            .iter()
+            .map(move |(list, value)| (account.series(Some(("list", list))), *value))
     })
 }
 
-fn budgets(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
-    let mut intervals = Vec::new();
-    let mut allowed = Vec::new();
-    let mut left = Vec::new();
-    let mut pauses = Vec::new();
-    for account in accounts {
-        let Some(ConnectedAccount {
-            poll_interval,
-            budget,
-        }) = &account.connected
-        else {
-            continue;
-        };
-        let labels = [("account", account.uid.as_str())];
-        intervals.push((labels, poll_interval.as_secs_f64()));
-        allowed.push((labels, budget.requests_per_minute));
-        left.push((labels, budget.left));
-        pauses.push((labels, budget.pause.as_secs_f64()));
-    }
-    let seconds = Some(&Unit::Seconds);
+fn connected(
+    accounts: &[AccountCensus],
+) -> impl Iterator<Item = (&AccountCensus, &ConnectedAccount)> {
+    accounts
+        .iter()
+        .filter_map(|account| Some((account, account.connected.as_ref()?)))
+}
+
+fn budgets<'a>(gathered: &mut Gathered<'a>, accounts: &'a [AccountCensus]) {
+    let of = |value: fn(&ConnectedAccount) -> f64| {
+        connected(accounts).map(move |(account, known)| (account.series(None), value(known)))
+    };
+    let counted = |value: fn(&ConnectedAccount) -> u32| {
+        connected(accounts).map(move |(account, known)| (account.series(None), value(known)))
+    };
+    let text = "The time between two reads of a project while nothing changes, by account";
+    let about = About::gauge("poll_interval", text).in_seconds();
+    let intervals = of(|known| known.poll_interval.as_secs_f64());
+    gathered.add(about.merged(Merge::Most), intervals);
+    let text = "Requests to the platform that are allowed in any minute, by account";
+    let allowed = counted(|known| known.budget.requests_per_minute);
+    gathered.add(About::gauge("budget_requests_per_minute", text), allowed);
+    let text = "Requests that may be made at once, by account; 0 during a pause";
+    let left = counted(|known| known.budget.left);
+    gathered.add(About::gauge(REQUESTS_LEFT, text), left);
+    let text = "How long no request may be made because the platform asked for fewer (429, Retry-After), by account; 0 where there is no \
+                pause";
+    let about = About::gauge(PAUSE, text).in_seconds();
+    let pauses = of(|known| known.budget.pause.as_secs_f64());
+    gathered.add(about.merged(Merge::Most), pauses);
+}
+
+fn waiting<'a>(gathered: &mut Gathered<'a>, accounts: &'a [AccountCensus]) {
+    let all = || {
+        connected(accounts).flat_map(|(account, known)| {
+            known.budget.waits.iter().map(move |waits| {
+                let priority = ("priority", waits.priority.name());
+                (account.series(Some(priority)), waits)
+            })
+        })
+    };
+    let text = "Requests that wait for the budget, by account and priority: change, fresh_read (somebody waits for what it reads), poll or \
+                early_poll";
+    let waiting = all().map(|(series, waits)| (series, waits.waiting));
+    gathered.add(About::gauge("budget_waiting_requests", text), waiting);
     let text =
-        "The time between two reads of a project while nothing changes, by account (its UID)";
-    exposed.gauges("poll_interval", seconds, text, intervals)?;
-    let text = "Requests to the platform that are allowed in any minute, by account (its UID)";
-    exposed.gauges("budget_requests_per_minute", None, text, allowed)?;
-    let text = "Requests that may be made at once, by account (its UID); 0 during a pause";
-    exposed.gauges(REQUESTS_LEFT, None, text, left)?;
-    let text = "How long no request may be made because the platform asked for fewer (429, Retry-After), by account (its UID); 0 where \
-                there is no pause";
-    exposed.gauges(PAUSE, seconds, text, pauses)
+        "How long requests have waited for the budget, all together, by account and priority";
+    let waited = all().map(|(series, waits)| (series, waits.waited.as_secs_f64()));
+    gathered.add(About::counter("budget_waited", text).in_seconds(), waited);
 }
 
-fn waiting(exposed: &mut Exposed, accounts: &[AccountCensus]) -> fmt::Result {
-    let mut waiting = Vec::new();
-    let mut waited = Vec::new();
-    for account in accounts {
-        let Some(connected) = &account.connected else {
-            continue;
-        };
-        for waits in &connected.budget.waits {
-            let labels = [
-                ("account", account.uid.as_str()),
-                ("priority", waits.priority.name()),
-            ];
-            waiting.push((labels, waits.waiting));
-            waited.push((labels, waits.waited.as_secs_f64()));
-        }
-    }
-    let text = "Requests that wait for the budget, by account (its UID) and priority: change, fresh_read (somebody waits for what it reads), \
-                poll or early_poll";
-    exposed.gauges("budget_waiting_requests", None, text, waiting)?;
-    let text = "How long requests have waited for the budget, all together, by account (its UID) and priority";
-    exposed.second_counters("budget_waited", text, waited)
-}
-
-fn keys(exposed: &mut Exposed, accounts: &[AccountKeys]) -> fmt::Result {
-    let mut counts = Vec::new();
-    let mut oldest = Vec::new();
-    let mut all = Vec::new();
-    for of in accounts {
-        for (labels, keys) in of.states() {
-            counts.push((labels, keys.count));
-            oldest.extend(keys.oldest.map(|since| (labels, since)));
-        }
-        all.extend(
-            of.organization
-                .map(|count| ([("account", of.account.as_str())], count)),
-        );
-    }
-    let text = "API keys of ProjectKeys, by account (its UID) and state: in_use, previous (replaced, and still valid) or lost (for a person \
-                to revoke)";
-    exposed.gauges("keys", None, text, counts)?;
-    let text = "Since when the oldest key is in its state, in seconds since 1970, by account (its UID) and state";
-    exposed.gauges("oldest_key_timestamp", Some(&Unit::Seconds), text, oldest)?;
-    let text =
-        "All API keys of the organization of an account (its UID), where the platform lists them";
-    exposed.gauges("organization_keys", None, text, all)
-}
-
-struct Exposed<'a>(DescriptorEncoder<'a>);
-
-impl Exposed<'_> {
-    /// `name` has no prefix and no unit.
-    fn gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
-        &mut self,
-        name: &str,
-        unit: Option<&Unit>,
-        help: &str,
-        samples: impl IntoIterator<Item = (L, V)>,
-    ) -> fmt::Result {
-        let mut metric = self
-            .0
-            .encode_descriptor(name, help, unit, MetricType::Gauge)?;
-        for (labels, value) in samples {
-            metric.encode_family(&labels)?.encode_gauge(&value)?;
-        }
-        Ok(())
-    }
-
-    /// Counters in seconds.
-    fn second_counters<L: EncodeLabelSet>(
-        &mut self,
-        name: &str,
-        help: &str,
-        samples: Vec<(L, f64)>,
-    ) -> fmt::Result {
-        let mut metric =
-            self.0
-                .encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Counter)?;
-        for (labels, value) in samples {
-            metric
-                .encode_family(&labels)?
-                .encode_counter::<NoLabelSet, _, u64>(&value, None)?;
-        }
-        Ok(())
-    }
+fn keys<'a>(gathered: &mut Gathered<'a>, keys: &'a [AccountKeys]) {
+    let all = || keys.iter().flat_map(AccountKeys::states);
+    let text = "API keys of ProjectKeys, by their namespace, account and state: in_use, previous (replaced, and still valid) or lost (for a \
+                person to revoke)";
+    let counts = all().map(|(series, keys)| (series, keys.count));
+    gathered.add(About::gauge("keys", text), counts);
+    let text = "Since when the oldest key is in its state, in seconds since 1970, by namespace, account and state";
+    let oldest = all().filter_map(|(series, keys)| Some((series, keys.oldest?)));
+    let about = About::gauge("oldest_key_timestamp", text).in_seconds();
+    gathered.add(about.merged(Merge::Least), oldest);
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::{Arc, Mutex};
-
-    use super::*;
-    use crate::telemetry::metrics::{BudgetLeft, Metrics};
-
-    fn keys() -> AccountKeys {
-        let mut keys = AccountKeys::of("uid-1".to_owned(), Some(7));
-        keys.add(KeyStage::InUse, Some(30));
-        keys.add(KeyStage::InUse, Some(20));
-        keys.add(KeyStage::Lost, None);
-        keys
-    }
-
-    fn computes() -> KindCensus {
-        KindCensus {
-            kind: "Compute".to_owned(),
-            ready: [(("True", "Available"), 3), (("False", "Refused"), 1)].into(),
-            stalled: [("Refused", 1)].into(),
-            unsynced: [("DriftPersists", 2)].into(),
-            waiting: [("DeletionPaused", 2), ("WaitingForDisruption", 0)].into(),
-        }
-    }
-
-    /// An account whose credentials are missing, and another one during a pause.
-    fn accounts() -> Vec<AccountCensus> {
-        let without_credentials = AccountCensus {
-            uid: "uid-1".to_owned(),
-            oldest: [("project", 1000)].into(),
-            unreadable: [("project", 2)].into(),
-            ..AccountCensus::default()
-        };
-        let budget = BudgetFigures {
-            requests_per_minute: 600,
-            left: 0,
-            pause: Duration::from_millis(12_500),
-            waits: Vec::new(),
-        };
-        let paused = AccountCensus {
-            uid: "uid-2".to_owned(),
-            connected: Some(ConnectedAccount {
-                poll_interval: Duration::from_secs(60),
-                budget,
-            }),
-            ..AccountCensus::default()
-        };
-        vec![without_credentials, paused]
-    }
-
-    /// The metrics, and the census that they show.
-    fn metrics() -> (Metrics, Arc<Mutex<Census>>) {
-        let census = Arc::new(Mutex::new(Census {
-            kinds: vec![computes()],
-            accounts: accounts(),
-            keys: vec![keys()],
-        }));
-        let metrics = Metrics::default();
-        let shared = Arc::clone(&census);
-        metrics.counted.by(move || shared.lock().unwrap().clone());
-        (metrics, census)
-    }
-
-    #[test]
-    fn resources_accounts_and_keys_are_counted_on_request() {
-        let (metrics, census) = metrics();
-        let text = metrics.text().unwrap();
-        for line in [
-            r#"dbplane_resources{kind="Compute",ready="True",reason="Available"} 3"#,
-            r#"dbplane_stalled_resources{kind="Compute",reason="Refused"} 1"#,
-            r#"dbplane_unsynced_resources{kind="Compute",reason="DriftPersists"} 2"#,
-            r#"dbplane_waiting_resources{kind="Compute",reason="DeletionPaused"} 2"#,
-            r#"dbplane_waiting_resources{kind="Compute",reason="WaitingForDisruption"} 0"#,
-            r#"dbplane_oldest_snapshot_timestamp_seconds{account="uid-1",list="project"} 1000"#,
-            r#"dbplane_unreadable_entries{account="uid-1",list="project"} 2"#,
-            r#"dbplane_keys{account="uid-1",state="in_use"} 2"#,
-            r#"dbplane_keys{account="uid-1",state="previous"} 0"#,
-            r#"dbplane_keys{account="uid-1",state="lost"} 1"#,
-            r#"dbplane_oldest_key_timestamp_seconds{account="uid-1",state="in_use"} 20"#,
-            r#"dbplane_organization_keys{account="uid-1"} 7"#,
-        ] {
-            assert!(
-                text.lines().any(|found| found == line),
-                "{line} is missing:\n{text}"
-            );
-        }
-        assert!(!text.contains(r#"key_timestamp_seconds{account="uid-1",state="lost"}"#));
-        *census.lock().unwrap() = Census::default();
-        assert!(
-            !metrics.text().unwrap().contains("uid-1"),
-            "an account that is gone is not counted any more"
-        );
-    }
-
-    #[test]
-    fn the_text_shows_what_is_left_of_a_budget() {
-        let text = metrics().0.text().unwrap();
-        let left = BudgetLeft::of(&text, "uid-2").unwrap();
-        assert_eq!(
-            left,
-            BudgetLeft {
-                requests: 0,
-                pause_seconds: 12.5
-            }
-        );
-        assert_eq!(
-            left.to_string(),
-            "none for 13 s: the platform asked for a pause"
-        );
-        assert_eq!(
-            BudgetLeft::of(&text, "uid-1"),
-            None,
-            "nothing is known of its budget"
-        );
-    }
-}
+mod tests;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::census::AccountLabels;
+
 pub(super) const REQUESTS_LEFT: &str = "budget_requests_left";
 /// In seconds; the exposed name includes the unit.
 pub(super) const PAUSE: &str = "budget_pause";
@@ -27,9 +29,9 @@ pub struct BudgetLeft {
 }
 
 impl BudgetLeft {
-    /// The budget of the account with this UID. `None` if the operator does not know it, or is not
-    /// the leader.
-    pub fn of(metrics: &str, account: &str) -> Option<Self> {
+    /// The budget of this account. `None` if the operator does not know it, does not name it, or is
+    /// not the leader.
+    pub fn of(metrics: &str, account: &AccountLabels) -> Option<Self> {
         let pause = format!("{PAUSE}_seconds");
         Some(Self {
             requests: value(metrics, REQUESTS_LEFT, account)?.parse().ok()?,
@@ -38,8 +40,15 @@ impl BudgetLeft {
     }
 }
 
-fn value<'a>(metrics: &'a str, name: &str, account: &str) -> Option<&'a str> {
-    let start = format!("dbplane_{name}{{account=\"{account}\"}} ");
+fn value<'a>(metrics: &'a str, metric: &str, account: &AccountLabels) -> Option<&'a str> {
+    // Names of objects need no escapes.
+    let AccountLabels {
+        namespace,
+        kind,
+        name,
+    } = account;
+    let labels = format!(r#"namespace="{namespace}",kind="{kind}",account="{name}""#);
+    let start = format!("dbplane_{metric}{{{labels}}} ");
     metrics.lines().find_map(|line| line.strip_prefix(&start))
 }
 

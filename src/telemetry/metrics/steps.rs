@@ -1,11 +1,8 @@
 //! Metrics of steps on the platform, successful and failed.
 
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::registry::Registry;
+use std::sync::Arc;
 
-use super::OfKind;
+use super::counters::Counters;
 
 /// The outcome of a create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,106 +47,82 @@ impl KeyChange {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct FailureLabels {
-    kind: String,
-    action: &'static str,
-    reason: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CreateLabels {
-    kind: String,
-    outcome: &'static str,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfField {
-    field: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfChange {
-    change: &'static str,
-}
-
 #[derive(Clone, Debug)]
 pub struct Steps {
-    failed: Family<FailureLabels, Counter>,
-    creates: Family<CreateLabels, Counter>,
-    deletes: Family<OfKind, Counter>,
-    corrected: Family<OfField, Counter>,
-    keys: Family<OfChange, Counter>,
+    failed: Arc<Counters>,
+    creates: Arc<Counters>,
+    deletes: Arc<Counters>,
+    corrected: Arc<Counters>,
+    keys: Arc<Counters>,
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self {
+            failed: Counters::new(
+                "failed_steps",
+                &["kind", "action", "reason"],
+                "Steps that could not be performed, by namespace and kind of the resource, what was tried, and why not: the platform's \
+                 fault, as of requests, or what the API server did not accept",
+            ),
+            creates: Counters::new(
+                "creates",
+                &["kind", "outcome"],
+                "Creations on the platform, by namespace and kind of the resource and outcome: answered, refused, unresolved (without an \
+                 answer: it may have been carried out), and recovered (what it had created was found later, without a second creation). \
+                 Where only a person can tell, dbplane_resources has the reason AmbiguousCreate",
+            ),
+            deletes: Counters::new(
+                "platform_deletes",
+                &["kind"],
+                "Deletions and revocations begun on the platform because a resource was deleted, by its namespace and kind",
+            ),
+            corrected: Counters::new(
+                "drift_corrected",
+                &["field"],
+                "Corrections of declared fields that somebody else had changed on the platform, by namespace of the resource and field",
+            ),
+            keys: Counters::new(
+                "key_changes",
+                &["change"],
+                "API keys that were rotated (replaced while they could be used), revoked, or lost (left for a person to revoke), by namespace",
+            ),
+        }
+    }
 }
 
 impl Steps {
-    pub(super) fn register(registry: &mut Registry) -> Self {
-        let steps = Self {
-            failed: Family::default(),
-            creates: Family::default(),
-            deletes: Family::default(),
-            corrected: Family::default(),
-            keys: Family::default(),
-        };
-        let text = "Steps that could not be performed, by kind of the resource, what was tried, and why not: the platform's fault, as of \
-                    requests, or what the API server did not accept";
-        registry.register("failed_steps", text, steps.failed.clone());
-        let text = "Creations on the platform, by kind of the resource and outcome: answered, refused, unresolved (without an answer: it may \
-                    have been carried out), and recovered (what it had created was found later, without a second creation). Where only a \
-                    person can tell, dbplane_resources has the reason AmbiguousCreate";
-        registry.register("creates", text, steps.creates.clone());
-        let text = "Deletions and revocations begun on the platform because a resource was deleted, by its kind";
-        registry.register("platform_deletes", text, steps.deletes.clone());
-        let text = "Corrections of declared fields that somebody else had changed on the platform, by field";
-        registry.register("drift_corrected", text, steps.corrected.clone());
-        let text = "API keys that were rotated (replaced while they could be used), revoked, or lost (left for a person to revoke)";
-        registry.register("key_changes", text, steps.keys.clone());
-        steps
+    pub(super) fn counters(&self) -> [Arc<Counters>; 5] {
+        [
+            &self.failed,
+            &self.creates,
+            &self.deletes,
+            &self.corrected,
+            &self.keys,
+        ]
+        .map(Arc::clone)
     }
 
     /// Counts a failed step for a resource of `kind`. `action` and `reason` are from closed sets.
-    pub fn failed(&self, kind: &str, action: &'static str, reason: &'static str) {
-        self.failed
-            .get_or_create(&FailureLabels {
-                kind: kind.to_owned(),
-                action,
-                reason,
-            })
-            .inc();
+    pub fn failed(&self, namespace: &str, kind: &str, action: &'static str, reason: &'static str) {
+        self.failed.add(namespace, &[kind, action, reason]);
     }
 
-    pub fn created(&self, kind: &str, outcome: CreateOutcome) {
-        self.creates
-            .get_or_create(&CreateLabels {
-                kind: kind.to_owned(),
-                outcome: outcome.label(),
-            })
-            .inc();
+    pub fn created(&self, namespace: &str, kind: &str, outcome: CreateOutcome) {
+        self.creates.add(namespace, &[kind, outcome.label()]);
     }
 
     /// Counts a deletion on the platform because a resource of `kind` was deleted.
-    pub fn deletes(&self, kind: &str) {
-        self.deletes
-            .get_or_create(&OfKind {
-                kind: kind.to_owned(),
-            })
-            .inc();
+    pub fn deletes(&self, namespace: &str, kind: &str) {
+        self.deletes.add(namespace, &[kind]);
     }
 
     /// Counts the correction of a declared field that someone else had changed.
-    pub fn corrected(&self, field: &str) {
-        self.corrected
-            .get_or_create(&OfField {
-                field: field.to_owned(),
-            })
-            .inc();
+    pub fn corrected(&self, namespace: &str, field: &str) {
+        self.corrected.add(namespace, &[field]);
     }
 
-    pub fn key(&self, change: KeyChange) {
-        self.keys
-            .get_or_create(&OfChange {
-                change: change.label(),
-            })
-            .inc();
+    pub fn key(&self, namespace: &str, change: KeyChange) {
+        self.keys.add(namespace, &[change.label()]);
     }
 }

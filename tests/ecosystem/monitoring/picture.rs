@@ -20,7 +20,6 @@ const SHOWN: f64 = 300.0;
 /// The distance between two points in seconds.
 const STEP: f64 = 2.0;
 const MOST_LABELS: usize = 8;
-const UID: usize = 36;
 
 /// A line in a panel.
 struct Series {
@@ -110,12 +109,6 @@ fn label(format: &str, labels: &Value) -> String {
     let labels = labels.as_object().into_iter().flatten();
     labels.fold(format.to_owned(), |text, (name, value)| {
         let value = value.as_str().unwrap_or_default();
-        // The beginning of a UID is enough.
-        let value = if value.len() == UID {
-            &value[..8]
-        } else {
-            value
-        };
         text.replace(&format!("{{{{{name}}}}}"), value)
     })
 }

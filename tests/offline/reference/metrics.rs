@@ -9,8 +9,8 @@ use std::time::Duration;
 use dbplane::leadership::Leadership;
 use dbplane::platform::{Budget, Meter, Rate};
 use dbplane::telemetry::metrics::{
-    AccountCensus, AccountKeys, Census, ConnectedAccount, CreateOutcome, KeyChange, KeyStage,
-    KindCensus, Metrics,
+    AccountCensus, AccountKeys, AccountLabels, Census, ConnectedAccount, CreateOutcome, KeyChange,
+    KeyStage, KindCensus, Metrics,
 };
 
 use super::WRITE;
@@ -20,10 +20,19 @@ const HEAD: &str = "# Metrics
 `dbplane run` serves them at `http://<--metrics-listen>/metrics`, in the OpenMetrics text format. This page is made by `make metrics` from what the program
 exposes, and a test compares the two.
 
-Labels are from closed sets, or the UID of an account: names of objects are in no label. To find the account of a UID:
-`kubectl get accounts,clusteraccounts -A -o custom-columns='KIND:.kind,NAMESPACE:.metadata.namespace,NAME:.metadata.name,UID:.metadata.uid'`.
+Labels are namespaces, the kinds and names of accounts, or from closed sets. The namespace is that of the resources, and for the metrics of accounts that of the Account.
+It is empty for ClusterAccounts. Prometheus has to keep it: set `honor_labels: true` in its `scrape_configs`, as the chart's PodMonitor does. Otherwise it becomes `exported_namespace`.
+Histograms have no namespace, because each has 17 series. The series of a namespace go with its last resource, and those of an account with the account.
 
-What describes resources, accounts, budgets and keys is counted by the leader alone, at each scrape but for those that wait or cannot be read. A process that waits for the lead exposes `dbplane_leader` 0 and what
+A namespace has at most 1,000 series, all metrics together, and 100 named accounts. The rest is summed in series whose labels are `other`; of times, these have the worst one.
+The oldest accounts are named. An account with all its series needs about 30 of them, so a namespace with more than 20 such accounts has some without a name.
+
+Computes, ProjectKeys and ReadReplicaSets are named in no metric here. [A file for kube-state-metrics](../deploy/monitoring/kube-state-metrics.yaml) shows each object of the five kinds
+with its conditions (`kube_dbplane_compute_condition`), its sizes and its times: `--custom-resource-state-config-file`. kube-state-metrics then has to list and watch them.
+
+Metrics name tenants. Let only Prometheus read them: [access to metrics](guide/teams.md#access-to-metrics).
+
+What describes resources, accounts, budgets and keys is counted by the leader alone, at each scrape. A process that waits for the lead exposes `dbplane_leader` 0 and what
 describes the process itself. An outcome or a reason of a failure is `ok` or one word: `unauthorized` (401), `key_in_doubt` (nothing was sent after a first 401), `forbidden` (403), `not_found` (404), `unsupported` (the call is not
 offered), `conflict` (409), `busy` (423), `throttled` (429), `rejected` (another 4xx), `gateway` (a 4xx without the platform's form, or a redirect), `server` (5xx), `transport` (nothing was sent), `unknown_outcome` (no answer),
 `undecodable`, `too_large` or `other_key`. A step can also fail with `secret` or `object` (the API server did not accept a Secret, or another object), `new_key` (the platform does
@@ -60,38 +69,50 @@ pub fn page() -> String {
 fn specimen() -> (Metrics, Arc<dyn Meter>) {
     let metrics = Metrics::default();
     metrics.leads_while(Leadership::default());
-    metrics.passes.begins("Compute").ended("ok");
-    metrics.steps.failed("Compute", "change", "busy");
-    metrics.steps.created("Compute", CreateOutcome::Answered);
-    metrics.steps.deletes("Compute");
-    metrics.steps.corrected("size");
-    metrics.steps.key(KeyChange::Rotated);
-    let account = metrics.requests.of_account("uid");
+    metrics.passes.begins("shop", "Compute").ended("ok");
+    metrics.steps.failed("shop", "Compute", "change", "busy");
+    metrics
+        .steps
+        .created("shop", "Compute", CreateOutcome::Answered);
+    metrics.steps.deletes("shop", "Compute");
+    metrics.steps.corrected("shop", "size");
+    metrics.steps.key("shop", KeyChange::Rotated);
+    let account = metrics.requests.of_account(labels());
     account.call("list_computes", "ok", 0.1);
-    metrics.resources.unreadable("Compute", 1);
     metrics.counted.by(census);
     (metrics, account)
 }
 
+fn labels() -> AccountLabels {
+    AccountLabels {
+        namespace: "shop".to_owned(),
+        kind: "Account".to_owned(),
+        name: "prod".to_owned(),
+    }
+}
+
 fn census() -> Census {
-    let mut keys = AccountKeys::of("uid".to_owned(), Some(1));
+    let mut keys = AccountKeys::of("shop", "Account", "prod");
     keys.add(KeyStage::InUse, Some(0));
     let kind = KindCensus {
+        namespace: "shop".to_owned(),
         kind: "Compute".to_owned(),
         ready: [(("True", "Available"), 1)].into(),
         stalled: [("Refused", 1)].into(),
         unsynced: [("Refused", 1)].into(),
         waiting: [("DeletionPaused", 1)].into(),
+        unreadable: 0,
     };
     let account = AccountCensus {
-        uid: "uid".to_owned(),
-        kind: "Account".to_owned(),
+        labels: labels(),
+        ready: (true, "Available"),
         connected: Some(ConnectedAccount {
             poll_interval: Duration::from_secs(30),
             budget: Budget::new(Rate::default()).figures(),
         }),
         oldest: [("project", 0)].into(),
         unreadable: [("project", 0)].into(),
+        organization_keys: Some(1),
     };
     Census {
         kinds: vec![kind],

@@ -121,10 +121,12 @@ async fn a_change_made_in_the_console_is_corrected_once() {
         .text()
         .await
         .unwrap();
+    let series = format!(
+        r#"dbplane_drift_corrected_total{{namespace="{}",field="size"}}"#,
+        fixture.namespace
+    );
     assert!(
-        metrics
-            .lines()
-            .any(|line| line.starts_with("dbplane_drift_corrected_total{field=\"size\"}")),
+        metrics.lines().any(|line| line.starts_with(&series)),
         "{metrics}"
     );
     // Undeclared and ignored fields may be changed outside of dbplane.

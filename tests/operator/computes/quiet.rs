@@ -84,43 +84,44 @@ async fn a_settled_operator_writes_nothing_and_reads_one_list_a_poll() {
 #[tokio::test]
 async fn actions_and_states_are_counted() {
     let (fixture, _) = created("metrics", "").await;
-    let account = fixture.get("account/prod").await.unwrap()["metadata"]["uid"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let account = r#"kind="Account",account="prod""#;
+    let compute = r#"kind="Compute""#;
     let expected = [
         (
-            format!(
-                "platform_requests_total{{call=\"create_compute\",outcome=\"ok\",account=\"{account}\"}}"
-            ),
+            "platform_requests_total",
+            format!(r#"{account},call="create_compute",outcome="ok""#),
             1.0,
         ),
+        ("budget_requests_per_minute", account.to_owned(), 600.0),
+        ("budget_requests_left", account.to_owned(), 0.0),
         (
-            format!("budget_requests_per_minute{{account=\"{account}\"}}"),
-            600.0,
-        ),
-        (
-            format!("budget_requests_left{{account=\"{account}\"}}"),
-            0.0,
-        ),
-        (
-            format!("oldest_snapshot_timestamp_seconds{{account=\"{account}\",list=\"project\"}}"),
+            "oldest_snapshot_timestamp_seconds",
+            format!(r#"{account},list="project""#),
             1e9,
         ),
+        ("account_info", account.to_owned(), 1.0),
         (
-            format!("account_info{{account=\"{account}\",kind=\"Account\"}}"),
+            "account_ready",
+            format!(r#"{account},reason="Available""#),
             1.0,
         ),
         (
-            "creates_total{kind=\"Compute\",outcome=\"answered\"}".to_owned(),
+            "creates_total",
+            format!(r#"{compute},outcome="answered""#),
             1.0,
         ),
         (
-            "resources{kind=\"Compute\",ready=\"True\",reason=\"Available\"}".to_owned(),
+            "resources",
+            format!(r#"{compute},ready="True",reason="Available""#),
             1.0,
         ),
-        ("leader".to_owned(), 1.0),
-    ];
+    ]
+    .map(|(metric, labels, least)| {
+        let namespace = &fixture.namespace;
+        let series = format!(r#"{metric}{{namespace="{namespace}",{labels}}}"#);
+        (series, least)
+    });
+    let expected = [&expected[..], &[("leader".to_owned(), 1.0)]].concat();
     let mut text = String::new();
     let counted = async || {
         text = reqwest::get(&fixture.shared.metrics)

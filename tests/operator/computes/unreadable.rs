@@ -46,7 +46,7 @@ async fn an_unreadable_compute_blocks_only_resources_that_it_may_belong_to() {
         "{reported}"
     );
     assert_eq!(condition(&account, "Ready").unwrap()["status"], "True");
-    the_entry_is_counted_and_logged(&fixture, &account, &odd).await;
+    the_entry_is_counted_and_logged(&fixture, &odd).await;
     // A create needs the previous contents of the branch as baseline, which are unknown here.
     fixture
         .apply(&compute("reader", "br-main-42", "").replace("ReadWrite", "ReadOnly"))
@@ -71,9 +71,11 @@ async fn an_unreadable_compute_blocks_only_resources_that_it_may_belong_to() {
     );
 }
 
-async fn the_entry_is_counted_and_logged(fixture: &Fixture, account: &Value, odd: &str) {
-    let uid = account["metadata"]["uid"].as_str().unwrap();
-    let series = format!("dbplane_unreadable_entries{{account=\"{uid}\",list=\"project\"}} 1");
+async fn the_entry_is_counted_and_logged(fixture: &Fixture, odd: &str) {
+    let namespace = &fixture.namespace;
+    let series = format!(
+        r#"dbplane_unreadable_entries{{namespace="{namespace}",kind="Account",account="prod",list="project"}} 1"#
+    );
     let counted = async || {
         let text = reqwest::get(&fixture.shared.metrics)
             .await

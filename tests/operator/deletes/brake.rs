@@ -78,21 +78,25 @@ async fn apply_keys(fixture: &Fixture) {
     }
 }
 
-/// The Computes whose deletion waits.
-const PAUSED: &str = "dbplane_waiting_resources{kind=\"Compute\",reason=\"DeletionPaused\"}";
+/// The series of the resources whose deletion waits.
+fn paused(fixture: &Fixture, kind: &str) -> String {
+    let namespace = &fixture.namespace;
+    format!(
+        r#"dbplane_waiting_resources{{namespace="{namespace}",kind="{kind}",reason="DeletionPaused"}}"#
+    )
+}
 
 async fn computes_wait(alone: &mut Alone, fixture: &Fixture) {
     annotate_with_invalid_confirmations(fixture).await;
     fixture.delete_all("computes").await;
     let reported = waiting(fixture, &names_of("compute", "reader"), 3).await;
     assert_eq!(fixture.count("DELETE"), 2);
-    assert_eq!(alone.metric(PAUSED).await, Some(3));
-    assert_eq!(
-        alone
-            .metric("dbplane_platform_deletes_total{kind=\"Compute\"}")
-            .await,
-        Some(2)
+    assert_eq!(alone.metric(&paused(fixture, "Compute")).await, Some(3));
+    let deletes = format!(
+        r#"dbplane_platform_deletes_total{{namespace="{}",kind="Compute"}}"#,
+        fixture.namespace
     );
+    assert_eq!(alone.metric(&deletes).await, Some(2));
     let before = fixture.get(&reported[0]).await.unwrap();
     let text = message(&before, "Stalled");
     assert!(
@@ -141,7 +145,7 @@ async fn computes_wait_after_a_restart(alone: &mut Alone, fixture: &Fixture) {
     alone.start().await;
     fixture
         .wait_until("all objects to be reconciled again", async || {
-            alone.metric(PAUSED).await == Some(3)
+            alone.metric(&paused(fixture, "Compute")).await == Some(3)
         })
         .await;
     assert_eq!(fixture.count("DELETE"), 2);
@@ -180,7 +184,7 @@ async fn confirmed_and_orphaned_computes_are_gone(
     );
     fixture
         .wait_until("two to wait", async || {
-            alone.metric(PAUSED).await == Some(2)
+            alone.metric(&paused(fixture, "Compute")).await == Some(2)
         })
         .await;
     fixture
@@ -201,7 +205,7 @@ async fn confirmed_and_orphaned_computes_are_gone(
     );
     fixture
         .wait_until("no deletion to wait", async || {
-            alone.metric(PAUSED).await == Some(0)
+            alone.metric(&paused(fixture, "Compute")).await.is_none()
         })
         .await;
 }
@@ -218,12 +222,7 @@ async fn keys_wait(alone: &Alone, fixture: &Fixture) {
         (fixture.count("DELETE"), fixture.live_keys().await.len()),
         (2, 3)
     );
-    assert_eq!(
-        alone
-            .metric("dbplane_waiting_resources{kind=\"ProjectKey\",reason=\"DeletionPaused\"}")
-            .await,
-        Some(2)
-    );
+    assert_eq!(alone.metric(&paused(fixture, "ProjectKey")).await, Some(2));
     // The replacement of a key must not be affected.
     let old = fixture.get(&objects[4]).await.unwrap()["status"]["keyID"].clone();
     fixture.kubectl(&["delete", "secret", "ci-5-key"]).await;

@@ -176,11 +176,14 @@ async fn the_wait_is_counted(fixture: &Fixture) {
         .text()
         .await
         .unwrap();
-    let counted = "dbplane_waiting_resources{kind=\"Compute\",reason=\"DeletionProtected\"}";
+    let counted = format!(
+        r#"dbplane_waiting_resources{{namespace="{}",kind="Compute",reason="DeletionProtected"}}"#,
+        fixture.namespace
+    );
     assert!(
         metrics
             .lines()
-            .any(|line| line.starts_with(counted) && !line.ends_with(" 0")),
+            .any(|line| line.starts_with(&counted) && !line.ends_with(" 0")),
         "{metrics}"
     );
 }

@@ -165,7 +165,8 @@ impl<E: Environment> KeyWork<'_, E> {
         record(self.env, object, recording_keys(object, &records)?).await?;
         self.env.state().take_unsaved_key(self.object.uid());
         if unsaved.intent.rotates {
-            self.env.record(Occurrence::KeyChanged(KeyChange::Rotated));
+            self.env
+                .record(self.object, Occurrence::KeyChanged(KeyChange::Rotated));
         }
         Ok(())
     }
