@@ -119,8 +119,8 @@ pub fn decide(observed: &AccountObserved, now: Timestamp) -> Decision<AccountSte
         return Decision::act(step, health(observed));
     }
     // No event reports that the last unusable list fits again or is readable, so poll.
-    let is_told = observed.too_large.is_some() || unreadable(observed).is_some();
-    let again = if is_told {
+    let is_reported = observed.too_large.is_some() || unreadable(observed).is_some();
+    let again = if is_reported {
         Wake::At(later(now, PROBE_EVERY))
     } else {
         Wake::OnChange
@@ -296,6 +296,11 @@ pub fn availability(observed: &AccountObserved) -> Availability {
     match verdict(observed).health {
         Health::Ready(..) | Health::Stalled(Reason::PlatformUnreachable, _) => Availability::Usable,
         Health::Progressing(Reason::Pending, _) => Availability::Pending,
+        // Its status names a Secret and the platform, which are not for every namespace.
+        Health::Stalled(reason, _) if observed.shared => Availability::Unusable(format!(
+            "its status has the reason {}. Who manages the account can read there what to do.",
+            reason.as_str()
+        )),
         Health::Stalled(_, message) => Availability::Unusable(message),
         Health::Progressing(..) | Health::Unknown(..) | Health::Paused(_) => Availability::Usable,
     }
@@ -405,14 +410,14 @@ fn failed(observed: &AccountObserved, check: &AccountCheck, fault: &Fault) -> He
         worked,
     };
     // An earlier process may have waited for it already.
-    let is_told = reported.is_some_and(|status| {
+    let is_reported = reported.is_some_and(|status| {
         status.conditions.iter().any(|condition| {
             condition.type_ == "Stalled" && condition.reason == Reason::PlatformUnreachable.as_str()
         })
     });
     match advice::health(&call, fault) {
         Health::Unknown(reason @ Reason::PlatformUnreachable, message)
-            if !worked && (is_told || check.is_long_unreached()) =>
+            if !worked && (is_reported || check.is_long_unreached()) =>
         {
             Health::Stalled(reason, message)
         }

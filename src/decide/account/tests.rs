@@ -421,6 +421,27 @@ fn without_credentials_nothing_is_checked() {
 }
 
 #[test]
+fn the_resources_of_a_shared_account_report_only_its_reason() {
+    let refused = |shared| {
+        but(|seen| {
+            seen.shared = shared;
+            seen.suspended = Some(unauthorized());
+        })
+    };
+    let secret = "Secret shop/platform-key";
+    for (shared, words, names_the_secret) in [
+        (false, "Put a valid API key into", true),
+        (true, "its status has the reason Unauthorized", false),
+    ] {
+        let Availability::Unusable(message) = availability(&refused(shared)) else {
+            panic!("usable: shared {shared}")
+        };
+        assert!(message.contains(words), "{message}");
+        assert_eq!(message.contains(secret), names_the_secret, "{message}");
+    }
+}
+
+#[test]
 fn who_may_use_the_account() {
     let unusable =
         |observed: &AccountObserved| matches!(availability(observed), Availability::Unusable(_));
