@@ -13,7 +13,7 @@ impl SetCase<'_> {
         let summary = self.summary();
         let why = find(Replica::is_stalled)
             .or_else(|| find(Replica::is_unknown))
-            .and_then(|replica| told(replica, "Ready"));
+            .and_then(|replica| message_of(replica, "Ready"));
         let message = why.map_or_else(|| summary.clone(), |why| format!("{summary} {why}"));
         let report = self.of_replicas(message);
         let sync = match &report.health {
@@ -120,15 +120,17 @@ impl SetCase<'_> {
 fn said(replica: &Replica, kind: &str) -> Option<(Reason, String)> {
     Some((
         Reason::of(&replica.condition(kind)?.reason)?,
-        told(replica, kind)?,
+        message_of(replica, kind)?,
     ))
 }
 
-/// The message of a replica's condition.
-fn told(replica: &Replica, kind: &str) -> Option<String> {
-    Some(format!(
-        "Compute {}: {}",
-        replica.name(),
-        replica.condition(kind)?.message
-    ))
+/// The message of a replica's condition. The set overwrites the fields of a replica.
+fn message_of(replica: &Replica, kind: &str) -> Option<String> {
+    let (name, message) = (replica.name(), &replica.condition(kind)?.message);
+    let place = if message.contains("spec.") {
+        " Change fields in spec.template.spec of the set."
+    } else {
+        ""
+    };
+    Some(format!("Compute {name}: {message}{place}"))
 }

@@ -84,6 +84,22 @@ fn how_the_replicas_stand_together() {
 }
 
 #[test]
+fn a_field_of_a_replica_is_changed_in_the_template() {
+    let message = "Branch br-nope is not in project p-1: correct spec.branchID.";
+    let stalled = ["Ready", "Stalled"].map(|kind| {
+        let status = if kind == "Ready" { "False" } else { "True" };
+        conditioned(kind, status, "Refused", message)
+    });
+    let stalled = json!({"status": {"conditions": stalled}});
+    let (_, _, reported) = health(&GivenSet::of(1, [replica(0, &stalled)]));
+    let place = "Change fields in spec.template.spec of the set.";
+    assert!(
+        reported.ends_with(&format!("Compute reads-0: {message} {place}")),
+        "{reported}"
+    );
+}
+
+#[test]
 fn a_set_with_one_that_cannot_be_read_is_not_known_to_be_ready() {
     let given = GivenSet::of(2, ready(1)).observing(|seen| seen.unreadable = 1);
     let message =
