@@ -119,7 +119,7 @@ impl<S> Decision<S> {
     pub fn act(step: S, report: Report) -> Self {
         Self {
             step: Some(step),
-            report: Some(report),
+            report: Some(report.before_a_step()),
             wake: Wake::OnChange,
         }
     }

@@ -150,6 +150,18 @@ impl Report {
         }
     }
 
+    /// Something is still to be done, so the declared fields do not count as in force. A status
+    /// with such a report is written together with the record of the step before.
+    pub(super) fn before_a_step(self) -> Self {
+        match self.sync {
+            Sync::InSync => {
+                let message = "The declared fields are being put into force.".to_owned();
+                self.with_sync(Sync::OutOfSync(Reason::Updating, message))
+            }
+            _ => self,
+        }
+    }
+
     /// Replaces the Synced condition.
     pub fn with_sync(self, sync: Sync) -> Self {
         Self { sync, ..self }

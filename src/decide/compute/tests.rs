@@ -330,6 +330,8 @@ impl GivenCompute {
 
     pub fn step(&self) -> ComputeStep {
         let choice = self.decide();
+        let is_in_sync = |report: &Report| report.sync == Sync::InSync;
+        assert!(!choice.report.iter().any(is_in_sync), "{choice:?}");
         choice
             .step
             .clone()

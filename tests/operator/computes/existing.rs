@@ -115,7 +115,8 @@ async fn an_imported_compute_is_moved_and_kept_when_orphaned() {
         .until_condition("compute/orders", "Synced", "True", "InSync")
         .await;
     assert_eq!(synced["status"]["computeID"], *id);
-    assert_eq!(line(&fixture, &id).await["branch_id"], "br-main-42");
+    let shown = line(&fixture, &id).await["branch_id"].clone();
+    assert_eq!(shown, "br-main-42", "{synced} {:?}", fixture.requests());
     assert_eq!((fixture.count("POST"), fixture.count("PATCH")), (0, 1));
     fixture.delete("compute/orders").await;
     fixture.until_gone("compute/orders").await;
