@@ -123,6 +123,9 @@ fn list_projects(subject: &AccountSubject, worked: bool, fault: &Fault) -> Optio
                 "No platform has answered at {address} yet: is spec.baseURL right?"
             ))
         }
+        (Fault::Transport { .. } | Fault::Unknown { .. }, _) => {
+            Some(format!("The platform at {address} does not answer."))
+        }
         (Fault::Gateway { .. } | Fault::Undecodable { .. } | Fault::Unsupported { .. }, _)
             if !worked =>
         {
@@ -175,11 +178,11 @@ fn create_compute(
                 none if none.is_empty() => (String::new(), String::new()),
                 declared => (
                     format!(" with {declared}"),
-                    "Correct the field that its answer names. ".to_owned(),
+                    "Correct the field that the answer names. ".to_owned(),
                 ),
             };
             Some(format!(
-                "The platform creates no compute on branch {branch} of project {project}{with}. {correct}If its answer names a limit, delete \
+                "The platform creates no compute on branch {branch} of project {project}{with}. {correct}If the answer names a limit, delete \
                  what nobody needs, or ask the platform for a higher limit."
             ))
         }
@@ -200,7 +203,7 @@ fn change_compute(
         )),
         (Fault::Forbidden { .. }, _) => Some(no_right(&format!("change compute {id}"))),
         (Fault::Conflict { .. } | Fault::Rejected { .. }, _) => Some(format!(
-            "The platform does not change compute {id} ({because}): correct the field of the spec that its answer names, or remove it."
+            "The platform does not change compute {id} ({because}): correct the field of the spec that the answer names, or remove it."
         )),
         _ => None,
     }
@@ -215,7 +218,7 @@ fn create_key(project: &ProjectId, organization: &OrganizationId, fault: &Fault)
             "The account's API key may not create keys in organization {organization}: give the account the personal API key of an administrator."
         )),
         Fault::Rejected { .. } => Some(format!(
-            "The platform creates no key for project {project} in organization {organization}. If its answer names a limit, delete what nobody \
+            "The platform creates no key for project {project} in organization {organization}. If the answer names a limit, delete what nobody \
              needs, or ask the platform for a higher limit."
         )),
         _ => None,

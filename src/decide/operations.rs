@@ -124,7 +124,7 @@ pub(super) fn failed(newest: &[LastOperation]) -> Option<&LastOperation> {
 }
 
 /// Returns true if the operation had not failed and was not over when the platform showed it.
-pub(super) fn is_under_way(operation: &LastOperation) -> bool {
+pub(super) fn is_in_progress(operation: &LastOperation) -> bool {
     let is_open = matches!(
         operation.status.as_str(),
         "scheduling" | "running" | "cancelling"

@@ -21,9 +21,9 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-pub use self::bound::OTHER;
+pub use self::bound::{AccountLabels, OTHER};
 pub use self::census::{
-    AccountCensus, AccountKeys, AccountLabels, Census, ConnectedAccount, KeyStage, KindCensus,
+    AccountCensus, AccountKeys, Census, ConnectedAccount, KeyStage, KindCensus,
 };
 pub use self::counted::Counted;
 pub use self::left::{BudgetLeft, is_of_leader};

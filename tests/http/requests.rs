@@ -147,7 +147,7 @@ async fn all_calls_share_one_connection() {
         .iter()
         .map(|request| request.connection)
         .collect();
-    assert_eq!(connections, [0; 12]);
+    assert_eq!(connections, [0; 13]);
 }
 
 #[tokio::test]

@@ -97,9 +97,14 @@ const SAME: [&str; 9] = [
 ];
 
 fn broken_schema(at: &str, before: &Value, now: &Value) -> Vec<String> {
+    // The API server drops `nullable: false`, which is the default.
+    let value = |schema: &Value, part: &str| match (part, &schema[part]) {
+        ("nullable", Value::Bool(false)) => Value::Null,
+        (_, value) => value.clone(),
+    };
     let mut broken: Vec<String> = SAME
         .iter()
-        .filter(|part| before[**part] != now[**part])
+        .filter(|part| value(before, part) != value(now, part))
         .map(|part| format!("{at}: {part} was {}, and is {}", before[*part], now[*part]))
         .collect();
     broken.extend(restricted(at, before, now));

@@ -28,7 +28,7 @@ fn headline(before: &[Condition], report: &Report) -> Option<Event> {
     }
     match report.health {
         Health::Ready(..)
-            if reason_of(before, "Ready").is_none() || before.iter().any(is_under_way) =>
+            if reason_of(before, "Ready").is_none() || before.iter().any(is_in_progress) =>
         {
             None
         }
@@ -58,7 +58,7 @@ fn notices(before: &[Condition], report: &Report) -> impl Iterator<Item = Event>
     news.map(|(reason, text)| Event::warning(reason.as_str(), text))
 }
 
-fn is_under_way(condition: &Condition) -> bool {
+fn is_in_progress(condition: &Condition) -> bool {
     condition.type_ == "Reconciling" && condition.status == "True"
 }
 

@@ -69,7 +69,7 @@ fn a_refused_create_names_the_fields_and_their_values() {
             Role::Replica,
             &none,
             conflict(),
-            "If its answer names a limit",
+            "If the answer names a limit",
         ),
         (Role::Primary, &settings, rejected(), "spec.size 0.25-16"),
         (

@@ -92,7 +92,7 @@ fn what_is_well_needs_nothing_whatever_its_reason() {
 }
 
 #[test]
-fn a_reason_of_another_version_needs_a_person_unless_something_is_under_way() {
+fn a_reason_of_another_version_needs_a_person_unless_something_is_in_progress() {
     let mut conditions =
         Report::progressing(Reason::Creating, "a").conditions(&[], 1, jiff::Timestamp::UNIX_EPOCH);
     conditions.retain(|condition| condition.type_ == "Reconciling");

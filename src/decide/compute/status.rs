@@ -11,7 +11,7 @@ use crate::api::{
     ServiceBinding, WaitingChanges,
 };
 use crate::decide::identity::RestartRecord;
-use crate::decide::operations::is_under_way;
+use crate::decide::operations::is_in_progress;
 use crate::decide::{Report, drift, sizes};
 use crate::domain::{Compute, ComputeState, Role};
 
@@ -116,7 +116,7 @@ fn seen(report: &Report, case: &ComputeCase, old: &ComputeStatus) -> ComputeStat
     status
 }
 
-/// The last known operation of the bound compute. A settled compute has none under way, even if
+/// The last known operation of the bound compute. A settled compute has none in progress, even if
 /// nobody has asked for its end.
 fn last_operation(case: &ComputeCase, old: &ComputeStatus) -> Option<LastOperation> {
     case.identity.binding.as_ref()?;
@@ -127,7 +127,7 @@ fn last_operation(case: &ComputeCase, old: &ComputeStatus) -> Option<LastOperati
         .last_operation
         .as_ref()
         .or(old.last_operation.as_ref())
-        .filter(|operation| !(is_over && is_under_way(operation)))
+        .filter(|operation| !(is_over && is_in_progress(operation)))
         .cloned()
 }
 

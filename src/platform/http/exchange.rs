@@ -23,7 +23,7 @@ use super::text::{tidy, tidy_identifier};
 use super::transport::{NetworkTransport, Transport, Unanswered};
 use crate::domain::{Fault, Operation, OrganizationId};
 use crate::platform::room::LEAST_SHARE;
-use crate::platform::{ConnectError, Endpoint, Room, address_of};
+use crate::platform::{ConnectError, Endpoint, Room};
 use crate::spans;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -311,16 +311,11 @@ impl Exchange {
 
     /// Only a failed connection proves that nothing was sent.
     fn unanswered(&self, unanswered: &Unanswered) -> Fault {
-        let address = address_of(self.base.url().as_str());
         let message = tidy(&unanswered.message, self.secret.expose_secret());
         if unanswered.sent {
-            Fault::Unknown {
-                message: format!("{message}, from {address}"),
-            }
+            Fault::Unknown { message }
         } else {
-            Fault::Transport {
-                message: format!("{message}, at {address}"),
-            }
+            Fault::Transport { message }
         }
     }
 }

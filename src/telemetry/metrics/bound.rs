@@ -18,6 +18,15 @@ const OWN: usize = MOST_SERIES - 150;
 /// Then only one series per metric is added.
 const OF_OTHER_ACCOUNTS: usize = MOST_SERIES - 50;
 
+/// The kind and name of an account.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AccountLabels {
+    /// That of an Account. Empty for a ClusterAccount.
+    pub namespace: String,
+    pub kind: String,
+    pub name: String,
+}
+
 /// The labels of a sample. `namespace` is empty for what belongs to no namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Series<'a> {

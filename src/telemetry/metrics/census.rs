@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::bound::{ACCOUNT, Series};
+use super::bound::{ACCOUNT, AccountLabels, Series};
 use super::gathered::{About, Gathered, Merge};
 use super::left::{PAUSE, REQUESTS_LEFT};
 use crate::platform::BudgetFigures;
@@ -34,15 +34,6 @@ pub struct KindCensus {
     pub waiting: BTreeMap<&'static str, usize>,
     /// Number of stored resources that cannot be read.
     pub unreadable: usize,
-}
-
-/// The kind and name of an account.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct AccountLabels {
-    /// That of an Account. Empty for a ClusterAccount.
-    pub namespace: String,
-    pub kind: String,
-    pub name: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::census::AccountLabels;
+use super::bound::AccountLabels;
 
 pub(super) const REQUESTS_LEFT: &str = "budget_requests_left";
 /// In seconds; the exposed name includes the unit.

@@ -10,7 +10,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::bound::ACCOUNT;
-use super::census::AccountLabels;
+use super::bound::AccountLabels;
 use super::counters::Counters;
 use super::durations;
 use crate::platform::Meter;

@@ -71,7 +71,11 @@ fn a_platform_that_worked_before_is_waited_for() {
         else {
             panic!("it worked before")
         };
-        assert!(!message.contains("baseURL"), "{message}");
+        assert!(
+            message.starts_with("The platform at platform.example:443 does not answer.")
+                && !message.contains("baseURL"),
+            "{message}"
+        );
     }
 }
 
