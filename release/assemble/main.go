@@ -1,5 +1,5 @@
 // Assembles what a release publishes: archives, images, bills of materials (SBOM), and the statement of what was built
-// from what (provenance). The same input gives the same bytes.
+// from what (provenance). The same input gives the same bytes. It also pushes images.
 package main
 
 import (
@@ -24,7 +24,7 @@ type release struct {
 }
 
 var verbs = map[string]func([]string) error{
-	"archive": archive, "image": image, "sbom": sbom, "provenance": provenance,
+	"archive": archive, "image": image, "sbom": sbom, "provenance": provenance, "push": push, "tag": tag,
 }
 
 func main() {

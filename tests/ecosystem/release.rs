@@ -388,3 +388,20 @@ fn a_version_of_another_commit_and_changes_without_a_commit_are_refused() {
     let refusal = refusal(env!("CARGO_PKG_VERSION"));
     assert!(refusal.contains("something is not committed"), "{refusal}");
 }
+
+/// They push to a registry in their process.
+#[test]
+fn the_assembler_passes_its_tests() {
+    let tested = Command::new("go")
+        .args(["test", "./..."])
+        .current_dir(Path::new(REPOSITORY).join("release/assemble"))
+        .env("GOWORK", "off")
+        .output()
+        .unwrap();
+    assert!(
+        tested.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&tested.stdout),
+        String::from_utf8_lossy(&tested.stderr)
+    );
+}
