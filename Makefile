@@ -120,7 +120,7 @@ lint: ## clippy on everything; warnings are errors (shellcheck too, where it is 
 	cargo clippy --workspace --locked --all-targets -- -D warnings
 	cargo clippy --locked --test ecosystem -- -D warnings
 	@if command -v shellcheck >/dev/null; \
-	then shellcheck .ci/run .ci/cargo-tool .ci/mutants docs/build docs/pictures/make release/make release/packages release/reproduce release/rustc tests/run tests/control-plane/build tests/ecosystem/build tests/ecosystem/contained tests/ecosystem/status/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
+	then shellcheck .ci/run .ci/cargo-tool .ci/mutants .ci/rust docs/build docs/pictures/make release/make release/packages release/publish release/reproduce release/rustc tests/run tests/control-plane/build tests/ecosystem/build tests/ecosystem/contained tests/ecosystem/status/build tests/support/watchdog.sh && echo "shellcheck: no complaints"; \
 	else echo "shellcheck is not installed: the shell scripts were not linted"; fi
 
 .PHONY: fmt
@@ -163,6 +163,10 @@ pictures: ## draw docs/pictures/*.svg anew from the .mmd files beside them, in a
 .PHONY: audit
 audit: ## licences, sources and duplicates of the dependencies (deny.toml)
 	@.ci/cargo-tool deny check bans licenses sources
+
+.PHONY: advisories
+advisories: ## known vulnerabilities of the dependencies: downloads the database of advisories from GitHub
+	@.ci/cargo-tool deny check advisories
 
 .PHONY: live-check
 live-check: ## look at a platform only by reading: url=https://…/api/v2 key=FILE [organization=ID] [project=ID]

@@ -68,7 +68,7 @@ func (t recipe) image() (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	below, err := base(program, packages)
+	below, err := base(program, t.architecture, packages)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (t recipe) configure(made v1.Image, title string) (v1.Image, error) {
 		return nil, err
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture, config.Created = "linux", "amd64", v1.Time{Time: t.time}
+	config.OS, config.Architecture, config.Created = "linux", t.architecture, v1.Time{Time: t.time}
 	config.Config = v1.Config{
 		User:       user,
 		Entrypoint: []string{"/" + title},
@@ -171,7 +171,7 @@ func (t recipe) write(made v1.Image) error {
 		// The name under which containerd imports it, as nodes look for it.
 		"io.containerd.image.name": strings.Replace(tag.Name(), "index.docker.io/", "docker.io/", 1),
 	}
-	platform := layout.WithPlatform(v1.Platform{OS: "linux", Architecture: "amd64"})
+	platform := layout.WithPlatform(v1.Platform{OS: "linux", Architecture: t.architecture})
 	if err := folder.AppendImage(made, layout.WithAnnotations(annotations), platform); err != nil {
 		return err
 	}

@@ -1,12 +1,14 @@
-// Assembles what a release publishes beside the programs: images, bills of materials (SBOM), and the statement of what
-// was built from what (provenance). The same input gives the same bytes.
+// Assembles what a release publishes: archives, images, bills of materials (SBOM), and the statement of what was built
+// from what (provenance). The same input gives the same bytes. It also pushes images.
 package main
 
 import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -15,15 +17,19 @@ type release struct {
 	version  string
 	revision string
 	packages string
+	// Of the processor, as Go and images name it.
+	architecture string
 	// Of the commit, so that it does not differ from build to build.
 	time time.Time
 }
 
-var verbs = map[string]func([]string) error{"image": image, "sbom": sbom, "provenance": provenance}
+var verbs = map[string]func([]string) error{
+	"archive": archive, "image": image, "sbom": sbom, "provenance": provenance, "push": push, "tag": tag,
+}
 
 func main() {
 	if len(os.Args) < 2 || verbs[os.Args[1]] == nil {
-		fail(fmt.Errorf("usage: assemble image|sbom|provenance FLAGS"))
+		fail(fmt.Errorf("usage: assemble %s FLAGS", strings.Join(sorted(verbs), "|")))
 	}
 	if err := verbs[os.Args[1]](os.Args[2:]); err != nil {
 		fail(err)
@@ -41,6 +47,7 @@ func flags(verb string) (*flag.FlagSet, *release) {
 	set.StringVar(&told.version, "version", "", "version of the release")
 	set.StringVar(&told.revision, "revision", "", "commit that is built")
 	set.StringVar(&told.packages, "packages", "", "folder with Debian packages")
+	set.StringVar(&told.architecture, "architecture", runtime.GOARCH, "amd64 or arm64")
 	return set, told
 }
 

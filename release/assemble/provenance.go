@@ -70,11 +70,15 @@ func (r *release) dependencies(materials texts) ([]artifact, error) {
 	if err != nil {
 		return nil, err
 	}
+	all := append([]artifact{{Name: "the repository", Digest: commit}}, named...)
+	// On macOS nothing is made of packages.
+	if r.packages == "" {
+		return all, nil
+	}
 	packages, err := readPackages(r.packages)
 	if err != nil {
 		return nil, err
 	}
-	all := append([]artifact{{Name: "the repository", Digest: commit}}, named...)
 	for _, one := range packages {
 		all = append(all, artifact{Name: one.file, URI: one.purl(), Digest: map[string]string{"sha256": one.sha256}})
 	}

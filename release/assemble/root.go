@@ -23,8 +23,8 @@ const user = "65532:65532"
 var fixed embed.FS
 
 // What lies below the program: the few files of Debian's packages that it needs, and no shell.
-func base(program []byte, packages []debian) (map[string]file, error) {
-	root, err := libraries(program, packages)
+func base(program []byte, architecture string, packages []debian) (map[string]file, error) {
+	root, err := libraries(program, architecture, packages)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func base(program []byte, packages []debian) (map[string]file, error) {
 }
 
 // The program's loader, and the libraries that it and they ask for.
-func libraries(program []byte, packages []debian) (map[string]file, error) {
+func libraries(program []byte, architecture string, packages []debian) (map[string]file, error) {
 	found := map[string]file{}
 	loader, wanted, err := needs(program)
 	if err != nil || loader == "" {
@@ -59,7 +59,7 @@ func libraries(program []byte, packages []debian) (map[string]file, error) {
 	for len(wanted) > 0 {
 		name := wanted[0]
 		wanted = wanted[1:]
-		place, library, err := library(name, packages)
+		place, library, err := library(name, architecture, packages)
 		if err != nil {
 			return nil, err
 		}
@@ -102,8 +102,12 @@ func needs(program []byte) (loader string, names []string, err error) {
 	return loader, names, err
 }
 
-func library(name string, packages []debian) (string, file, error) {
-	for _, folder := range []string{"lib/x86_64-linux-gnu/", "usr/lib/x86_64-linux-gnu/"} {
+// Where Debian has the libraries of an architecture.
+var triplets = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
+
+func library(name, architecture string, packages []debian) (string, file, error) {
+	triplet := triplets[architecture]
+	for _, folder := range []string{"lib/" + triplet + "/", "usr/lib/" + triplet + "/"} {
 		for _, one := range packages {
 			if found, there := one.files[folder+name]; there && found.link == "" {
 				return folder + name, found, nil

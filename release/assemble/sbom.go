@@ -35,7 +35,7 @@ func sbom(args []string) error {
 	if err != nil {
 		return err
 	}
-	id := fmt.Sprintf("pkg:oci/%s@%s?arch=amd64", *name, url.QueryEscape(*digest))
+	id := fmt.Sprintf("pkg:oci/%s@%s?arch=%s", *name, url.QueryEscape(*digest), told.architecture)
 	if err := extend(bill, object{
 		"bom-ref": id,
 		"purl":    id,

@@ -35,7 +35,10 @@ impl Image {
     fn of(program: &str) -> Self {
         let sandbox = Sandbox::new("image").unwrap();
         let layout = sandbox.folder().join("layout");
-        unpack(&released(&format!("{program}-{{}}-image.tar")), &layout);
+        unpack(
+            &released(&format!("{program}-{{}}-linux-amd64-image.tar")),
+            &layout,
+        );
         let index: Value =
             serde_json::from_slice(&fs::read(layout.join("index.json")).unwrap()).unwrap();
         let read = |descriptor: &Value| {

@@ -31,6 +31,7 @@ mod recorded;
 mod release;
 mod sdk;
 mod upgrade;
+mod workflows;
 
 #[path = "../support/mod.rs"]
 mod support;

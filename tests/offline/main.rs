@@ -27,3 +27,4 @@ mod table;
 mod traces;
 mod validate;
 mod words;
+mod workflows;
