@@ -6,10 +6,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use dbplane::api::choices;
 use dbplane::controller::definitions;
 use serde_json::{Value, json};
-
-use crate::crds::choices;
 
 #[test]
 fn objects_valid_in_a_released_version_are_valid_now() {
