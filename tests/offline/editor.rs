@@ -1,10 +1,10 @@
 //! The JSON schema for editors: it judges manifests as the API server does, without its rules.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dbplane::api::choices;
-use dbplane::validate::{Check, Checker, ManifestProblem};
+use dbplane::validate::{Check, Checker, ManifestProblem, objects};
 use jsonschema::{Draft, Validator};
 use serde_json::{Value, json};
 
@@ -12,6 +12,7 @@ use crate::crds::walk_schemas;
 use crate::table::{Case, cases};
 
 const SCHEMA: &str = "crds/dbplane.schema.json";
+const COMMENT: &str = "# yaml-language-server: $schema=";
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -152,4 +153,75 @@ fn fields_keep_their_descriptions_defaults_and_values() {
     assert_eq!(spec["type"]["enum"], json!(["ReadWrite", "ReadOnly"]));
     assert_eq!(spec["management"]["default"], "Full");
     assert!(spec["size"]["description"].as_str().unwrap().ends_with('.'));
+}
+
+/// Manifests that people edit.
+fn examples() -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for folder in ["deploy", "examples"] {
+        walk(&root().join(folder), &mut files);
+    }
+    files.retain(|file| text(file).contains("\nkind: ") && !of_dbplane(&text(file)).is_empty());
+    files
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_symlink() {
+            continue;
+        }
+        if path.is_dir() {
+            walk(&path, files);
+        } else if path.extension().is_some_and(|name| name == "yaml") {
+            files.push(path);
+        }
+    }
+}
+
+fn text(file: &Path) -> String {
+    fs::read_to_string(file).unwrap()
+}
+
+fn of_dbplane(text: &str) -> Vec<Value> {
+    let mut objects = objects(text);
+    objects.retain(|object| object["apiVersion"] == "dbplane.dev/v1alpha1");
+    objects
+}
+
+/// The language server reads the comment at the head of each document.
+#[test]
+fn each_document_of_the_examples_names_the_schema() {
+    let examples = examples();
+    assert!(examples.len() >= 9, "{examples:?}");
+    let schema = root().join(SCHEMA).canonicalize().unwrap();
+    for file in examples {
+        let text = text(&file);
+        for document in text.split("\n---\n") {
+            if of_dbplane(document).is_empty() {
+                continue;
+            }
+            let head = document.lines().take_while(|line| line.starts_with('#'));
+            let named: Vec<&str> = head.filter_map(|line| line.strip_prefix(COMMENT)).collect();
+            let [named] = named[..] else {
+                panic!("{}: {named:?} in {document}", file.display());
+            };
+            let found = file.parent().unwrap().join(named).canonicalize().unwrap();
+            assert_eq!(found, schema, "{}", file.display());
+        }
+    }
+}
+
+#[test]
+fn the_examples_are_accepted_and_the_wrong_one_is_not() {
+    let validator = validator();
+    for file in examples() {
+        let of_dbplane = of_dbplane(&text(&file));
+        let found: Vec<String> = of_dbplane
+            .iter()
+            .flat_map(|manifest| mistakes(&validator, manifest))
+            .collect();
+        let is_wrong = file.ends_with("bad-compute.yaml");
+        assert_eq!(!found.is_empty(), is_wrong, "{}: {found:?}", file.display());
+    }
 }

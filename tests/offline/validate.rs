@@ -15,9 +15,9 @@ const EXAMPLES: &str = "deploy/examples";
 const BAD: &str = "deploy/examples/bad-compute.yaml";
 /// The mistakes in it: line, column and path.
 const MISTAKES: [(u64, u64, &str); 3] = [
-    (12, 17, "spec.size.fixed"),
-    (25, 5, "spec.size.autoscaling"),
-    (26, 3, "spec.scaleToZero"),
+    (13, 17, "spec.size.fixed"),
+    (27, 5, "spec.size.autoscaling"),
+    (28, 3, "spec.scaleToZero"),
 ];
 
 struct Ran {
@@ -105,17 +105,17 @@ fn text_output_has_the_place_the_problem_and_the_advice() {
         .collect();
     let size = "Compute shop/odd-size: spec.size.fixed: Invalid value: write a size in CU: 0.25, 0.5, 1 to 16";
     assert!(
-        lines[0].starts_with(&format!("{BAD}:12:17: {size}")),
+        lines[0].starts_with(&format!("{BAD}:13:17: {size}")),
         "{}",
         ran.out
     );
     let range = "Compute shop/upside-down: spec.size.autoscaling: Invalid value: min is above max: exchange them";
-    assert_eq!(lines[1], format!("{BAD}:25:5: {range}"));
+    assert_eq!(lines[1], format!("{BAD}:27:5: {range}"));
     let zero = "Compute shop/upside-down: spec.scaleToZero: Invalid value: set exactly one of after and never";
     assert_eq!(
         lines[2..],
         [
-            &format!("{BAD}:26:3: {zero}"),
+            &format!("{BAD}:28:3: {zero}"),
             "12 objects checked, 3 errors; 9 others skipped"
         ]
     );
