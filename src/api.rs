@@ -43,6 +43,7 @@ pub use read_replica_set::{
     ReadReplicaSet, ReadReplicaSetSpec, ReadReplicaSetStatus, ReplicaMetadata, ReplicaSelector,
     ReplicaSpec, ReplicaStrategy, ReplicaTemplate, Share,
 };
+pub use rules::choices;
 
 /// The API group of every resource, and the prefix of every annotation, label and finalizer.
 pub const GROUP: &str = "dbplane.dev";

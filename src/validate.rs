@@ -11,6 +11,7 @@
 
 mod advice;
 mod document;
+mod editor;
 mod manifests;
 mod metadata;
 mod schedules;

@@ -249,7 +249,7 @@ async fn key(terminal: &Terminal, env: &Environment) -> Result<()> {
 async fn refuse(terminal: &Terminal, env: &Environment) -> Result<()> {
     terminal.step("Mistakes are refused when they are applied, in words that say what to do");
     let shown = terminal
-        .show(env, "kubectl apply -f deploy/examples/bad-compute.yaml")
+        .show(env, "kubectl apply -f examples/demo/bad-compute.yaml")
         .await?;
     let explained =
         shown.text.contains("write a size in CU:") && shown.text.contains("min is above max");

@@ -1,6 +1,7 @@
 //! The validation rules that several fields share. Every message says what to change.
 
 use kube::core::{Message, Rule};
+use serde_json::Value;
 
 /// The pattern of identifiers in the platform's public API description.
 const IDENTIFIER: &str = "^[a-z0-9-]{1,60}$";
@@ -174,6 +175,26 @@ pub(super) fn one_of(texts: &[&str]) -> Rule {
         _ => texts.concat(),
     };
     rule(format!("self in {texts:?}"), &format!("write {words}"))
+}
+
+/// The values that the schema admits, if it lists them in an `enum` or in a rule. Whole numbers,
+/// which have two notations, are integers.
+pub fn choices(schema: &Value) -> Option<Vec<Value>> {
+    let rules = schema["x-kubernetes-validations"].as_array();
+    let mut listed = rules.into_iter().flatten().filter_map(|rule| {
+        let rule = rule["rule"].as_str()?;
+        let of_texts = rule.strip_prefix("self in ");
+        serde_json::from_str(of_texts.or(rule.strip_prefix("double(self) in "))?).ok()
+    });
+    let values: Vec<Value> = match schema["enum"].as_array() {
+        Some(values) => values.clone(),
+        None => listed.next()?,
+    };
+    let plain = |value: Value| match value.as_f64() {
+        Some(number) if number.fract() == 0. => Value::from(number as i64),
+        _ => value,
+    };
+    Some(values.into_iter().map(plain).collect())
 }
 
 /// `self` is a key of a Secret's data.

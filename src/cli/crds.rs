@@ -1,5 +1,5 @@
-//! `dbplane crds`: prints the custom resource definitions as YAML, writes them to files, or checks
-//! committed files.
+//! `dbplane crds`: prints the custom resource definitions as YAML, writes them to files together
+//! with a JSON schema for editors, or checks committed files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -8,23 +8,33 @@ use std::{fs, io};
 
 use crate::api::GROUP;
 use crate::controller::definitions;
+use crate::validate::{Checker, Unusable};
 
-/// Print the custom resource definitions, write them to files, or check such files.
+/// The JSON schema of all kinds.
+const EDITOR_SCHEMA: &str = "dbplane.schema.json";
+
+/// Print the custom resource definitions or their JSON schema, write them to files, or check such
+/// files.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub struct CrdsArgs {
-    /// Directory to write to: one file for each kind, and a kustomization.yaml that lists them.
+    /// Directory to write to: one file for each kind, a kustomization.yaml that lists them, and
+    /// dbplane.schema.json, a JSON schema for editors.
     #[arg(long, value_name = "DIRECTORY")]
     dir: Option<PathBuf>,
     /// Only check: fail and list the files in the directory that are missing, different or
     /// unexpected.
     #[arg(long, requires = "dir")]
     check: bool,
+    /// Print the JSON schema for editors instead.
+    #[arg(long, conflicts_with = "dir")]
+    schema: bool,
 }
 
 const HELP: &str = "Examples:
   dbplane crds | kubectl apply --server-side -f -
   dbplane crds --dir crds --check
+  dbplane crds --schema >dbplane.schema.json
 
 Exit status:
   0  they were printed or written, or the files are up to date
@@ -37,6 +47,10 @@ Exit status:
 pub enum Error {
     #[error("cannot write the definitions as YAML: {0}")]
     Yaml(#[from] serde_saphyr::ser::Error),
+    #[error("cannot write the JSON schema: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error(transparent)]
+    Schema(#[from] Unusable),
     #[error("cannot write to standard output: {0}")]
     Output(io::Error),
     #[error("{}: {cause}", path.display())]
@@ -48,9 +62,12 @@ pub enum Error {
     },
 }
 
-/// Runs the command. Definitions that are not written to files go to `out`.
+/// Runs the command. Everything that is not written to files goes to `out`.
 pub fn run(args: &CrdsArgs, out: &mut dyn Write) -> Result<(), Error> {
     match (&args.dir, args.check) {
+        (None, _) if args.schema => out
+            .write_all(editor_schema()?.as_bytes())
+            .map_err(Error::Output),
         (None, _) => out.write_all(stream()?.as_bytes()).map_err(Error::Output),
         (Some(dir), false) => write(dir),
         (Some(dir), true) => check(dir),
@@ -65,6 +82,12 @@ pub fn stream() -> Result<String, Error> {
         .collect()
 }
 
+/// The JSON schema for editors.
+fn editor_schema() -> Result<String, Error> {
+    let schema = Checker::new()?.editor_schema();
+    Ok(format!("{}\n", serde_json::to_string_pretty(&schema)?))
+}
+
 /// The files of the directory of definitions, by name.
 pub fn files() -> Result<BTreeMap<String, String>, Error> {
     let mut files = BTreeMap::new();
@@ -77,6 +100,7 @@ pub fn files() -> Result<BTreeMap<String, String>, Error> {
         "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n{resources}"
     );
     files.insert("kustomization.yaml".to_owned(), kustomization);
+    files.insert(EDITOR_SCHEMA.to_owned(), editor_schema()?);
     Ok(files)
 }
 

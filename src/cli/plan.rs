@@ -17,6 +17,7 @@ use super::common::{
 use super::files::{self, InputSource};
 use super::platform::ReachArgs;
 use super::progress::during;
+use super::screen;
 use crate::clock;
 use crate::controller::environment::PassSettings;
 use crate::decide::Limits;
@@ -210,7 +211,11 @@ fn exit_code(detailed: bool, plan: &Plan) -> ExitCode {
 impl PlanArgs {
     fn manifests(&self) -> Result<Vec<Value>, Error> {
         let mut manifests = Vec::new();
-        for source in files::sources(&self.filename) {
+        let sources = files::sources(&self.filename);
+        for line in sources.left_out("dbplane plan -f -") {
+            let _ = writeln!(screen::stderr(), "dbplane: {line}");
+        }
+        for source in sources.found {
             let read = source.and_then(InputSource::read);
             let (_, text) = read.map_err(|unread| Error::File {
                 file: unread.file,

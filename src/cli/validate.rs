@@ -14,7 +14,8 @@ use crate::validate::{Checked, Checker, Finding, Unusable};
 /// Check manifests of dbplane as the API server would, without a cluster
 ///
 /// Reads YAML and JSON, including lists and several documents per file. Objects of other kinds are
-/// skipped and counted. Two checks need the cluster and are not made: if an update may change a
+/// skipped and counted. In directories, templates of Helm charts and patches of kustomizations are
+/// not read. Two checks need the cluster and are not made: if an update may change a
 /// field, and if a named object exists.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXIT_CODES)]
@@ -98,7 +99,8 @@ impl ValidationReport {
     }
 }
 
-/// Checks the sources in `args`, writes the findings to `out`, and unreadable files to `err`.
+/// Checks the sources in `args`, writes the findings to `out`, and the files that were not read to
+/// `err`.
 pub fn run(
     args: &ValidateArgs,
     out: &mut dyn Write,
@@ -106,7 +108,9 @@ pub fn run(
 ) -> Result<ExitCode, Error> {
     let checker = Checker::new()?;
     let mut report = ValidationReport::default();
-    for source in files::sources(&args.paths) {
+    let sources = files::sources(&args.paths);
+    let left_out = sources.left_out("dbplane validate -");
+    for source in sources.found {
         match source.and_then(InputSource::read) {
             Ok((name, text)) => {
                 let outcome = checker.check_text(&text);
@@ -128,6 +132,9 @@ pub fn run(
     }
     for UnreadableFile { file, cause } in &report.unreadable {
         writeln!(err, "dbplane: {file}: {cause}")?;
+    }
+    for line in left_out {
+        writeln!(err, "dbplane: {line}")?;
     }
     Ok(report.exit_code())
 }

@@ -7,9 +7,14 @@ use super::{Check, ManifestProblem};
 
 /// The similarity from which a field counts as misspelled.
 const ALIKE: f64 = 0.8;
+const VARIABLE: &str =
+    "replace its variables first, such as: flux envsubst <FILE | dbplane validate -";
 
 /// Advice for `problem`, from the definition of the field at its path.
 pub(super) fn help(schema: &Value, object: &Value, problem: &ManifestProblem) -> Option<String> {
+    if has_variable(object, &problem.path) {
+        return Some(VARIABLE.to_owned());
+    }
     match problem.check {
         Check::UnknownField => known_fields(schema, &problem.path),
         Check::Schema => {
@@ -21,6 +26,13 @@ pub(super) fn help(schema: &Value, object: &Value, problem: &ManifestProblem) ->
         // The messages of rules and of kinds already contain advice.
         Check::Rule | Check::Kind | Check::Yaml | Check::Schedule => problem.help.clone(),
     }
+}
+
+/// Flux replaces such texts when it applies a manifest.
+fn has_variable(object: &Value, path: &str) -> bool {
+    value_at(object, path)
+        .and_then(Value::as_str)
+        .is_some_and(|text| text.contains("${"))
 }
 
 /// Advice for a value of the wrong type: about quotes if they are the whole mistake, or else the
@@ -210,6 +222,18 @@ mod tests {
                 Some("remove it; the object has the fields spec"),
             ),
             (Check::Rule, "spec.projectID", json!({}), None),
+            (
+                Check::Rule,
+                "spec.projectID",
+                json!({"spec": {"projectID": "${project}"}}),
+                Some(VARIABLE),
+            ),
+            (
+                Check::Schema,
+                "spec.size",
+                json!({"spec": {"size": "${size}"}}),
+                Some(VARIABLE),
+            ),
         ] {
             assert_eq!(
                 help_for(check, path, &object).as_deref(),

@@ -9,6 +9,9 @@ use super::document::{Node, Position, chunks};
 use super::{Check, Checker, ManifestProblem};
 use crate::api::GROUP;
 
+const OF_TEMPLATE: &str =
+    "if it is a template, check what it becomes, such as: helm template CHART | dbplane validate -";
+
 /// The results for one text.
 #[derive(Debug, Default)]
 pub struct CheckOutcome {
@@ -63,7 +66,7 @@ impl Checker {
                         position: unreadable.position,
                         path: String::new(),
                         message: format!("cannot be read as YAML: {}", unreadable.message),
-                        help: None,
+                        help: chunk.text.contains("{{").then(|| OF_TEMPLATE.to_owned()),
                         check: Check::Yaml,
                     };
                     let position = unreadable.position;

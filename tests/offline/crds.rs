@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use dbplane::api::choices;
 use dbplane::controller::definitions;
 use serde_json::Value;
 
@@ -50,6 +51,14 @@ fn the_check_names_each_file_that_is_wrong() {
         assert!(complaint.contains(line), "{complaint}");
     }
     assert!(!complaint.contains("projectkeys"), "{complaint}");
+}
+
+#[test]
+fn the_printed_schema_is_the_committed_one() {
+    let output = dbplane(&["crds", "--schema"]);
+    assert!(output.status.success());
+    let schema = fs::read(committed().join("dbplane.schema.json")).unwrap();
+    assert!(output.stdout == schema);
 }
 
 #[test]
@@ -166,23 +175,6 @@ fn all_fields_that_rules_read_are_bounded() {
         };
         path.contains(".spec.") && schema.get(bound).is_none()
     });
-}
-
-/// The values that the schema admits, if it lists them in an `enum` or in a rule. Whole numbers are
-/// written in two ways.
-pub fn choices(schema: &Value) -> Option<Vec<Value>> {
-    let rules = schema["x-kubernetes-validations"].as_array();
-    let mut listed = rules.into_iter().flatten().filter_map(|rule| {
-        let rule = rule["rule"].as_str()?;
-        let of_texts = rule.strip_prefix("self in ");
-        serde_json::from_str(of_texts.or(rule.strip_prefix("double(self) in "))?).ok()
-    });
-    let values: Vec<Value> = match schema["enum"].as_array() {
-        Some(values) => values.clone(),
-        None => listed.next()?,
-    };
-    let plain = |value: Value| value.as_f64().map_or(value, Value::from);
-    Some(values.into_iter().map(plain).collect())
 }
 
 /// An `enum` has a message without advice, and no rule is evaluated beside it.

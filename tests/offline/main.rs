@@ -14,6 +14,7 @@ mod command_line;
 mod compatible;
 mod crds;
 mod deployed;
+mod editor;
 mod import;
 mod manifests;
 mod monitoring;

@@ -83,6 +83,7 @@ fn left_over(folder: &Path, files: &[File]) -> Vec<PathBuf> {
         .map(|(project, _)| folder.join(project))
         .collect();
     let found = sources(&folders.into_iter().collect::<Vec<_>>())
+        .found
         .into_iter()
         .flatten();
     found

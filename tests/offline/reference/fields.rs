@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
+use dbplane::api::choices;
 use serde_json::{Map, Value};
-
-use crate::crds::choices;
 
 const MADE: &str = "This page is made by `make reference` from the definition that is installed, and a test compares the two.";
 
