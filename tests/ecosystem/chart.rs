@@ -188,25 +188,20 @@ async fn kustomized(cluster: &ControlPlane, folder: &str) -> String {
     documents.collect::<Vec<_>>().join("\n---\n")
 }
 
-#[tokio::test]
-async fn the_api_server_accepts_the_chart_with_every_example_of_values() {
-    let (cluster, helm) = (cluster().await, Helm::new());
-    let mut examples: Vec<_> = fs::read_dir(chart().join("ci"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
+fn examples_of_values() -> Vec<String> {
+    let files = fs::read_dir(chart().join("ci")).unwrap();
+    let mut examples: Vec<_> = files
+        .map(|entry| entry.unwrap().path().display().to_string())
         .collect();
     examples.sort();
     assert!(examples.len() >= 3, "{examples:?}");
-    for example in examples {
-        let example = example.display().to_string();
-        helm.run(&[
-            "lint",
-            "--strict",
-            &chart().display().to_string(),
-            "--values",
-            &example,
-        ])
-        .unwrap();
+    examples
+}
+
+#[tokio::test]
+async fn the_api_server_accepts_the_chart_with_every_example_of_values() {
+    let (cluster, helm) = (cluster().await, Helm::new());
+    for example in examples_of_values() {
         let objects = completed(&cluster, &helm.template(&["--values", &example]).unwrap()).await;
         let kinds: Vec<_> = objects
             .values()
@@ -223,6 +218,23 @@ async fn the_api_server_accepts_the_chart_with_every_example_of_values() {
 }
 
 #[test]
+fn helm_has_no_remarks_on_the_chart() {
+    let (helm, chart) = (Helm::new(), chart().display().to_string());
+    let examples = examples_of_values();
+    let sets_of_values = examples
+        .iter()
+        .map(|example| vec!["--values", example.as_str()]);
+    for values in sets_of_values.chain([vec![]]) {
+        let lint = [&["lint", "--strict", &chart][..], &values].concat();
+        let said = helm.run_quietly(&lint).unwrap();
+        assert!(!said.contains('['), "{values:?}: {said}");
+    }
+    let folder = helm.folder().display().to_string();
+    helm.run_quietly(&["package", &chart, "--destination", &folder])
+        .unwrap();
+}
+
+#[test]
 fn the_chart_has_the_alerts_with_their_pages_and_the_dashboard() {
     let values = [
         "metrics.prometheusRule.enabled=true",
@@ -233,7 +245,12 @@ fn the_chart_has_the_alerts_with_their_pages_and_the_dashboard() {
     let made: Vec<Value> = serde_saphyr::from_multiple(&made).unwrap();
     let of = |kind: &str| made.iter().find(|object| object["kind"] == kind).unwrap();
     let file = |name: &str| {
-        fs::read_to_string(Path::new(REPOSITORY).join("deploy/monitoring").join(name)).unwrap()
+        fs::read_to_string(
+            Path::new(REPOSITORY)
+                .join("deploy/chart/monitoring")
+                .join(name),
+        )
+        .unwrap()
     };
     let rules = file("rules.yaml").replace(
         "runbook_url: docs/runbook/",
