@@ -124,6 +124,7 @@ fn anonymous(object: &mut Value) -> Value {
 async fn the_chart_installs_what_kustomize_does() {
     let (cluster, helm) = (cluster().await, Helm::new());
     let openshift = of_openshift();
+    let prometheus = "metrics.podMonitor.enabled=true,metrics.prometheusRule.enabled=true";
     for (values, folder, component) in [
         (["--set", "replicas=1"], "deploy", None),
         (["--set", "replicas=2"], "deploy/ha", None),
@@ -132,6 +133,7 @@ async fn the_chart_installs_what_kustomize_does() {
             "deploy",
             Some("leader-reader"),
         ),
+        (["--set", prometheus], "deploy", Some("prometheus")),
         (["--values", &openshift], "deploy", Some("openshift")),
     ] {
         let overlay = overlay(folder, component);
