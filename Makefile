@@ -146,7 +146,7 @@ metrics: ## write docs/metrics.md again: the metrics that the program exposes (a
 	@DBPLANE_WRITE_REFERENCE=1 cargo test --locked --test offline -- reference::metrics
 
 .PHONY: reference
-reference: ## write docs/reference and docs/metrics.md again: fields, commands and flags, as the program says them (a test compares them)
+reference: ## write docs/reference, docs/metrics.md, the chart's README and deploy/prometheus again, from the program, values.yaml and rules.yaml (a test compares them)
 	@DBPLANE_WRITE_REFERENCE=1 cargo test --locked --test offline -- reference::
 
 .PHONY: cron-times

@@ -15,7 +15,8 @@ fn manifest(name: &str, more: &str) -> String {
 #[tokio::test]
 async fn a_protected_compute_is_not_deleted_where_the_policy_is_installed() {
     let cluster = cluster().await;
-    let policy = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/deletion-protection.yaml");
+    let policy =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/chart/deletion-protection.yaml");
     cluster
         .kubectl(&["create", "namespace", "protection"])
         .await

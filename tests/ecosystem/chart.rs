@@ -11,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 pub use self::helm::Helm;
 use crate::support::{ControlPlane, Options};
@@ -122,17 +123,81 @@ fn anonymous(object: &mut Value) -> Value {
 #[tokio::test]
 async fn the_chart_installs_what_kustomize_does() {
     let (cluster, helm) = (cluster().await, Helm::new());
-    for (values, folder) in [("replicas=1", "deploy"), ("replicas=2", "deploy/ha")] {
-        let by_helm = completed(&cluster, &helm.template(&["--set", values]).unwrap()).await;
-        let by_kustomize = completed(&cluster, &kustomized(&cluster, folder).await).await;
+    let openshift = of_openshift();
+    let prometheus = "metrics.podMonitor.enabled=true,metrics.prometheusRule.enabled=true";
+    for (values, folder, component) in [
+        (["--set", "replicas=1"], "deploy", None),
+        (["--set", "replicas=2"], "deploy/ha", None),
+        (
+            ["--set", "leaderReader.enabled=true"],
+            "deploy",
+            Some("leader-reader"),
+        ),
+        (["--set", prometheus], "deploy", Some("prometheus")),
+        (["--values", &openshift], "deploy", Some("openshift")),
+    ] {
+        let overlay = overlay(folder, component);
+        let by_helm = completed(&cluster, &helm.template(&values).unwrap()).await;
+        let by_kustomize = completed(&cluster, &kustomized(&cluster, overlay.path()).await).await;
         assert_eq!(
             by_helm.keys().collect::<Vec<_>>(),
             by_kustomize.keys().collect::<Vec<_>>(),
-            "{folder}"
+            "{folder} {component:?}"
         );
         for (label, object) in &by_helm {
-            assert_eq!(object, &by_kustomize[label], "{folder}: {label}");
+            assert_eq!(
+                object, &by_kustomize[label],
+                "{folder} {component:?}: {label}"
+            );
         }
+    }
+}
+
+/// An overlay as users write it, which needs no namespace of its own.
+fn overlay(folder: &str, component: Option<&str>) -> TempDir {
+    let overlay = tempfile::tempdir_in(Path::new(REPOSITORY).join("target")).unwrap();
+    let components = component.map(|name| format!("../../deploy/{name}"));
+    let kustomization = json!({
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [format!("../../{folder}")],
+        "components": Vec::from_iter(components),
+    });
+    fs::write(
+        overlay.path().join("kustomization.yaml"),
+        kustomization.to_string(),
+    )
+    .unwrap();
+    overlay
+}
+
+fn of_openshift() -> String {
+    let values = chart().join("ci/openshift-values.yaml");
+    values.display().to_string()
+}
+
+/// OpenShift gives each Pod a user and groups of its namespace, and refuses others.
+#[test]
+fn no_user_is_fixed_on_openshift_and_the_pod_stays_restricted() {
+    let made = Helm::new()
+        .template(&["--values", &of_openshift()])
+        .unwrap();
+    let made: Vec<Value> = serde_saphyr::from_multiple(&made).unwrap();
+    let is_deployment = |object: &&Value| object["kind"] == "Deployment";
+    let pod = &made.iter().find(is_deployment).unwrap()["spec"]["template"]["spec"];
+    let of_pod = json!({"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}});
+    assert_eq!(pod["securityContext"], of_pod);
+    let of_container = json!({
+        "allowPrivilegeEscalation": false,
+        "readOnlyRootFilesystem": true,
+        "capabilities": {"drop": ["ALL"]},
+    });
+    for container in pod["containers"].as_array().unwrap() {
+        assert_eq!(container["securityContext"], of_container);
+    }
+    let pod = pod.to_string();
+    for field in ["runAsUser", "runAsGroup", "fsGroup", "supplementalGroups"] {
+        assert!(!pod.contains(field), "{pod}");
     }
 }
 
@@ -153,7 +218,8 @@ async fn the_chart_gives_an_operator_of_chosen_namespaces_the_rights_that_kustom
         objects.retain(|_, object| object["apiVersion"] == "rbac.authorization.k8s.io/v1");
         objects
     };
-    let by_kustomize = rights(&kustomized(&cluster, "deploy/namespaced/example").await).await;
+    let folder = Path::new(REPOSITORY).join("deploy/namespaced/example");
+    let by_kustomize = rights(&kustomized(&cluster, &folder).await).await;
     assert_eq!(by_kustomize.len(), 6, "{:?}", by_kustomize.keys());
     assert_eq!(rights(&by_helm).await, by_kustomize);
 }
@@ -176,11 +242,11 @@ async fn a_chart_that_is_applied_again_changes_nothing() {
 }
 
 /// Without the Namespace: helm creates that of the release on request, but without its labels.
-async fn kustomized(cluster: &ControlPlane, folder: &str) -> String {
-    let manifests = cluster
-        .kubectl(&["kustomize", &format!("{REPOSITORY}/{folder}")])
-        .await
-        .unwrap();
+async fn kustomized(cluster: &ControlPlane, folder: &Path) -> String {
+    let mut kubectl = cluster.kubectl_command();
+    let output = kubectl.arg("kustomize").arg(folder).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let manifests = String::from_utf8(output.stdout).unwrap();
     let documents = manifests.split("\n---\n").filter(|document| {
         !document.contains("\nkind: Namespace\n")
             && !document.starts_with("apiVersion: v1\nkind: Namespace")
@@ -188,25 +254,20 @@ async fn kustomized(cluster: &ControlPlane, folder: &str) -> String {
     documents.collect::<Vec<_>>().join("\n---\n")
 }
 
+fn examples_of_values() -> Vec<String> {
+    let files = fs::read_dir(chart().join("ci")).unwrap();
+    let mut examples: Vec<_> = files
+        .map(|entry| entry.unwrap().path().display().to_string())
+        .collect();
+    examples.sort();
+    assert!(examples.len() >= 4, "{examples:?}");
+    examples
+}
+
 #[tokio::test]
 async fn the_api_server_accepts_the_chart_with_every_example_of_values() {
     let (cluster, helm) = (cluster().await, Helm::new());
-    let mut examples: Vec<_> = fs::read_dir(chart().join("ci"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    examples.sort();
-    assert!(examples.len() >= 3, "{examples:?}");
-    for example in examples {
-        let example = example.display().to_string();
-        helm.run(&[
-            "lint",
-            "--strict",
-            &chart().display().to_string(),
-            "--values",
-            &example,
-        ])
-        .unwrap();
+    for example in examples_of_values() {
         let objects = completed(&cluster, &helm.template(&["--values", &example]).unwrap()).await;
         let kinds: Vec<_> = objects
             .values()
@@ -223,6 +284,23 @@ async fn the_api_server_accepts_the_chart_with_every_example_of_values() {
 }
 
 #[test]
+fn helm_has_no_remarks_on_the_chart() {
+    let (helm, chart) = (Helm::new(), chart().display().to_string());
+    let examples = examples_of_values();
+    let sets_of_values = examples
+        .iter()
+        .map(|example| vec!["--values", example.as_str()]);
+    for values in sets_of_values.chain([vec![]]) {
+        let lint = [&["lint", "--strict", &chart][..], &values].concat();
+        let said = helm.run_quietly(&lint).unwrap();
+        assert!(!said.contains('['), "{values:?}: {said}");
+    }
+    let folder = helm.folder().display().to_string();
+    helm.run_quietly(&["package", &chart, "--destination", &folder])
+        .unwrap();
+}
+
+#[test]
 fn the_chart_has_the_alerts_with_their_pages_and_the_dashboard() {
     let values = [
         "metrics.prometheusRule.enabled=true",
@@ -233,7 +311,12 @@ fn the_chart_has_the_alerts_with_their_pages_and_the_dashboard() {
     let made: Vec<Value> = serde_saphyr::from_multiple(&made).unwrap();
     let of = |kind: &str| made.iter().find(|object| object["kind"] == kind).unwrap();
     let file = |name: &str| {
-        fs::read_to_string(Path::new(REPOSITORY).join("deploy/monitoring").join(name)).unwrap()
+        fs::read_to_string(
+            Path::new(REPOSITORY)
+                .join("deploy/chart/monitoring")
+                .join(name),
+        )
+        .unwrap()
     };
     let rules = file("rules.yaml").replace(
         "runbook_url: docs/runbook/",

@@ -51,7 +51,7 @@ fn promtool(folder: &Path, args: &[&str]) -> Output {
 fn every_alert_fires_when_it_should_and_not_before() {
     let sandbox = Sandbox::new("alerts").unwrap();
     for (from, to) in [
-        ("deploy/monitoring/rules.yaml", "rules.yaml"),
+        ("deploy/chart/monitoring/rules.yaml", "rules.yaml"),
         ("tests/ecosystem/alerts.yaml", "alerts.yaml"),
     ] {
         fs::copy(repository().join(from), sandbox.folder().join(to)).unwrap();
@@ -81,7 +81,10 @@ struct Prometheus {
 
 impl Prometheus {
     fn of(metrics: &str) -> Self {
-        Self::with(metrics, &repository().join("deploy/monitoring/rules.yaml"))
+        Self::with(
+            metrics,
+            &repository().join("deploy/chart/monitoring/rules.yaml"),
+        )
     }
 
     fn with(metrics: &str, rules: &Path) -> Self {
@@ -134,7 +137,7 @@ struct Query {
 }
 
 fn dashboard() -> Value {
-    serde_json::from_str(&read("deploy/monitoring/dashboard.json")).unwrap()
+    serde_json::from_str(&read("deploy/chart/monitoring/dashboard.json")).unwrap()
 }
 
 /// Replaces the variables as Grafana does.
@@ -282,7 +285,7 @@ async fn alerts_are_evaluated(prometheus: &Prometheus) {
             .then_some(rules)
     });
     let rules = rules.await.unwrap();
-    let file = read("deploy/monitoring/rules.yaml");
+    let file = read("deploy/chart/monitoring/rules.yaml");
     let (alerts, recorded): (Vec<_>, Vec<_>) =
         rules.iter().partition(|rule| rule["type"] == "alerting");
     let in_file = |kind: &str| file.matches(kind).count();

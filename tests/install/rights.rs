@@ -144,7 +144,7 @@ impl Installation {
             .filter(|request| request.is_refused())
             .map(Request::right)
             .collect();
-        assert!(refused.is_empty(), "deploy/roles lacks: {refused:#?}");
+        assert!(refused.is_empty(), "deploy/chart/roles lacks: {refused:#?}");
         let used: BTreeSet<Given> = requests
             .iter()
             .map(|request| self.narrowest(request))
@@ -152,7 +152,7 @@ impl Installation {
         let unused: Vec<&Given> = self.given.difference(&used).collect();
         assert!(
             unused.is_empty(),
-            "deploy/roles gives what the operator never used: {unused:#?}"
+            "deploy/chart/roles gives what the operator never used: {unused:#?}"
         );
     }
 

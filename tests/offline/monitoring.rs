@@ -1,4 +1,4 @@
-//! Checks deploy/monitoring and docs/runbook: all named metrics exist, and each alert has a test
+//! Checks deploy/chart/monitoring and docs/runbook: all named metrics exist, and each alert has a test
 //! and a page.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,7 @@ fn pages() -> BTreeSet<String> {
 }
 
 fn alerts() -> BTreeMap<String, Value> {
-    let rules = yaml("deploy/monitoring/rules.yaml");
+    let rules = yaml("deploy/chart/monitoring/rules.yaml");
     let rules = rules["groups"]
         .as_array()
         .unwrap()
@@ -67,8 +67,8 @@ async fn every_named_metric_exists() {
         .into_iter()
         .map(|page| format!("docs/runbook/{page}.md"));
     let others = [
-        "deploy/monitoring/rules.yaml",
-        "deploy/monitoring/dashboard.json",
+        "deploy/chart/monitoring/rules.yaml",
+        "deploy/chart/monitoring/dashboard.json",
         "tests/ecosystem/alerts.yaml",
     ];
     let guides = [
@@ -225,7 +225,7 @@ fn is_defined(schema: &Value, path: &[String]) -> bool {
 /// A renamed field would silently remove its metric.
 #[test]
 fn kube_state_metrics_reads_fields_that_exist_of_every_kind() {
-    let file = yaml("deploy/monitoring/kube-state-metrics.yaml");
+    let file = yaml("deploy/chart/monitoring/kube-state-metrics.yaml");
     let mut kinds = BTreeSet::new();
     for resource in file["spec"]["resources"].as_array().unwrap() {
         let kind = resource["groupVersionKind"]["kind"].as_str().unwrap();

@@ -164,7 +164,7 @@ async fn scene(cluster: &ControlPlane, platform: &Simulator) -> (String, Pipelin
     .unwrap();
     until_ready(cluster).await;
     operator.process.terminate(PATIENCE).await.unwrap();
-    let view = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/roles/user-view.yaml");
+    let view = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/chart/roles/user-view.yaml");
     cluster
         .kubectl(&["apply", "-f", view.to_str().unwrap()])
         .await

@@ -23,6 +23,15 @@ impl Helm {
         result_of(self.command(args).output().unwrap())
     }
 
+    /// Like `run`, and a success has nothing to say on stderr.
+    pub fn run_quietly(&self, args: &[&str]) -> Result<String, String> {
+        let output = self.command(args).output().unwrap();
+        let remarks = String::from_utf8_lossy(&output.stderr).into_owned();
+        let result = result_of(output)?;
+        assert_eq!(remarks, "", "helm {args:?}");
+        Ok(result)
+    }
+
     /// Like `run`, but keeps the runtime free for a platform in this process.
     pub async fn run_async(&self, args: &[&str]) -> Result<String, String> {
         let mut command = tokio::process::Command::from(self.command(args));
@@ -45,7 +54,7 @@ impl Helm {
 
     pub fn template(&self, more: &[&str]) -> Result<String, String> {
         let chart = chart().display().to_string();
-        self.run(
+        self.run_quietly(
             &[
                 &["template", "dbplane", &chart, "--namespace", NAMESPACE],
                 more,

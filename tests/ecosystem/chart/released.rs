@@ -97,7 +97,7 @@ async fn declare_a_compute(cluster: &ControlPlane) {
 /// An older chart, whose definitions lack a field.
 fn older(folder: &Path) -> PathBuf {
     let copy = folder.join("older");
-    copy_followed(&chart(), &copy);
+    copy_folder(&chart(), &copy);
     let edit = |file: &Path, old: &str, new: &str| {
         let text = fs::read_to_string(file).unwrap();
         assert!(text.contains(old), "{}", file.display());
@@ -120,8 +120,8 @@ fn older(folder: &Path) -> PathBuf {
     copy
 }
 
-/// Copies a folder and resolves its links.
-fn copy_followed(from: &Path, to: &Path) {
+/// Copies a folder.
+fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let (entry, to) = (
@@ -129,7 +129,7 @@ fn copy_followed(from: &Path, to: &Path) {
             to.join(entry.unwrap().file_name()),
         );
         if entry.is_dir() {
-            copy_followed(&entry, &to);
+            copy_folder(&entry, &to);
         } else {
             fs::copy(&entry, &to).unwrap();
         }

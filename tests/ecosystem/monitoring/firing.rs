@@ -22,7 +22,7 @@ const CREATES_OF_COMPUTES: &str = "/endpoints$";
 
 /// The rules without `for`, so that they fire at once.
 fn without_patience(sandbox: &Sandbox) -> PathBuf {
-    let rules = read("deploy/monitoring/rules.yaml");
+    let rules = read("deploy/chart/monitoring/rules.yaml");
     let (patience, rest): (Vec<&str>, Vec<&str>) = rules
         .lines()
         .partition(|line| line.trim().starts_with("for: "));
@@ -33,7 +33,7 @@ fn without_patience(sandbox: &Sandbox) -> PathBuf {
 }
 
 fn alerts() -> BTreeSet<String> {
-    let rules = read("deploy/monitoring/rules.yaml");
+    let rules = read("deploy/chart/monitoring/rules.yaml");
     let named = rules
         .lines()
         .filter_map(|line| line.trim().strip_prefix("- alert: "));

@@ -27,7 +27,7 @@ Histograms have no namespace, because each has 17 series. The series of a namesp
 A namespace has at most 1,000 series, all metrics together, and 100 named accounts. The rest is summed in series whose labels are `other`; of times, these have the worst one.
 The oldest accounts are named. An account with all its series needs about 30 of them, so a namespace with more than 20 such accounts has some without a name.
 
-Computes, ProjectKeys and ReadReplicaSets are named in no metric here. [A file for kube-state-metrics](../deploy/monitoring/kube-state-metrics.yaml) shows each object of the five kinds
+Computes, ProjectKeys and ReadReplicaSets are named in no metric here. [A file for kube-state-metrics](../deploy/chart/monitoring/kube-state-metrics.yaml) shows each object of the five kinds
 with its conditions (`kube_dbplane_compute_condition`), its sizes and its times: `--custom-resource-state-config-file`. kube-state-metrics then has to list and watch them.
 
 Metrics name tenants. Let only Prometheus read them: [access to metrics](guide/teams.md#access-to-metrics).

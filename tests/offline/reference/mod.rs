@@ -2,6 +2,7 @@
 //! reference` writes them.
 
 mod commands;
+mod deployed;
 mod fields;
 pub mod metrics;
 mod names;
