@@ -93,6 +93,11 @@ pub const COMMANDS: &[(&str, &str, By)] = &[
         "*",
         By::Nobody("a terminal of its own: it serves until it is stopped"),
     ),
+    (
+        "deploy/chart/README.md",
+        "*",
+        By::Test("tests/ecosystem/chart.rs"),
+    ),
     ("docs/runbook/DbplaneBudgetExhausted.md", "*", RUNBOOK),
     ("docs/runbook/DbplaneCredentialsRefused.md", "*", RUNBOOK),
     ("docs/runbook/DbplaneDeletionPaused.md", "*", RUNBOOK),

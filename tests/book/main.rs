@@ -113,6 +113,7 @@ async fn manifests_of_all_pages(playground: &Playground) -> usize {
             before = way;
         }
     }
-    assert!(tried > 25, "only {tried} manifests were found");
+    // Readers apply those of the walkthroughs and guides.
+    assert!(tried >= 8, "only {tried} manifests were found");
     tried
 }

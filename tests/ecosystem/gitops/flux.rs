@@ -440,10 +440,8 @@ async fn changes_of_immutable_fields_are_refused_and_with_force_replaced_once() 
 #[tokio::test]
 async fn force_deletes_for_an_invalid_manifest_too_unless_the_admission_policy_protects() {
     let fixture = Fixture::new("flux-mistaken").await;
-    let policy = std::fs::read_to_string(
-        crate::fixture::root().join("deploy/chart/deletion-protection.yaml"),
-    )
-    .unwrap();
+    let file = crate::fixture::root().join("deploy/chart/deletion-protection.yaml");
+    let policy = std::fs::read_to_string(file).unwrap();
     // Only the namespace of this test is protected.
     let here = format!(
         "matchResources: {{namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: {}}}}}}}",
