@@ -241,8 +241,8 @@ mod tests {
         );
     }
 
-    #[test]
-    fn templates_of_charts_and_patches_are_left_out_and_named() {
+    /// A folder with a chart, and with patches of a kustomization.
+    fn chart_and_patches() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         for (name, text) in [
@@ -271,6 +271,13 @@ mod tests {
             fs::create_dir_all(at(name).parent().unwrap()).unwrap();
             fs::write(at(name), text).unwrap();
         }
+        folder
+    }
+
+    #[test]
+    fn templates_of_charts_and_patches_are_left_out_and_named() {
+        let folder = chart_and_patches();
+        let at = |name: &str| folder.path().join(name);
         let names = |paths: &[PathBuf]| {
             let sources = sources(paths);
             let left_out = sources.left_out("dbplane plan -f -");
