@@ -34,9 +34,10 @@ fn svg(shown: &[Shown]) -> String {
     let lines: Vec<(&str, String)> = shown
         .iter()
         .flat_map(|Shown { commands, printed }| {
-            let commands = commands
-                .lines()
-                .map(|line| ("command", format!("$ {line}")));
+            let commands = commands.lines().map(|line| match line {
+                comment if comment.starts_with('#') => ("output", comment.to_owned()),
+                command => ("command", format!("$ {command}")),
+            });
             commands.chain(printed.lines().map(|line| ("output", line.to_owned())))
         })
         .map(|(class, line)| (class, cut(&line)))

@@ -64,8 +64,7 @@ fn each_picture_has_a_description() {
     }
 }
 
-/// A page shows each picture with its alternative text. README.md contains the source of the
-/// picture of the parts.
+/// A page shows each picture with its alternative text.
 #[test]
 fn each_picture_is_shown() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
@@ -104,17 +103,4 @@ fn a_picture_needs_nothing_else() {
             assert!(!picture.contains(word), "{name}: {word}");
         }
     }
-}
-
-/// Code hosts draw the README's picture from its source; docs/build replaces it by the drawn one.
-#[test]
-fn the_readme_has_the_source_of_the_same_picture() {
-    let readme =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
-    let blocks: Vec<&str> = readme
-        .split("```mermaid\n")
-        .skip(1)
-        .filter_map(|rest| rest.split("```").next())
-        .collect();
-    assert_eq!(blocks, [read("parts.mmd")]);
 }

@@ -165,6 +165,13 @@ async fn a_branch_that_does_not_exist_is_named_with_its_field() {
         message(&stalled, "Stalled").starts_with(&expected),
         "{stalled}"
     );
+    let plan = fixture
+        .dbplane(&["plan", "--allow-insecure-platform", "--output", "json"])
+        .await
+        .json();
+    let planned = &plan["resources"][0];
+    assert_eq!(planned["steps"], json!([]), "{plan}");
+    assert!(planned.to_string().contains(&expected), "{plan}");
     fixture
         .patch("compute/orders", json!({"branchID": "br-main-42"}))
         .await;
