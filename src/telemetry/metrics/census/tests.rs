@@ -142,7 +142,7 @@ fn a_namespace_with_many_accounts_costs_others_nothing() {
         }));
     let text = metrics.text().unwrap();
     let of_others = |text: &str| {
-        // Those of the process change from one request to the next.
+        // The metrics of the process change from one request to the next.
         let lines = text.lines().filter(|line| line.contains("namespace="));
         let lines = lines.filter(|line| !line.contains("hostile"));
         lines.map(str::to_owned).collect::<Vec<_>>()
