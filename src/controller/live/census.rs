@@ -59,6 +59,11 @@ impl KindVisitor for CountKinds<'_> {
             *unreadable.entry(namespace).or_default() += 1;
         }
         let kind = K::Object::kind(&());
+        let mut waiting = HashMap::<&str, BTreeMap<&'static str, usize>>::new();
+        for (wait, count) in self.waiting.iter().filter(|(wait, _)| wait.kind == kind) {
+            let of_namespace = waiting.entry(&wait.namespace).or_default();
+            of_namespace.insert(wait.reason.as_str(), *count);
+        }
         let all: HashSet<&str> = namespaces
             .keys()
             .copied()
@@ -68,21 +73,11 @@ impl KindVisitor for CountKinds<'_> {
             let conditions = namespaces.get(namespace).into_iter().flatten().copied();
             self.kinds.push(KindCensus {
                 namespace: namespace.to_owned(),
-                waiting: self.waiting(&kind, namespace),
+                waiting: waiting.remove(namespace).unwrap_or_default(),
                 unreadable: unreadable.get(namespace).copied().unwrap_or_default(),
                 ..of_kind(kind.clone().into_owned(), conditions)
             });
         }
-    }
-}
-
-impl CountKinds<'_> {
-    fn waiting(&self, kind: &str, namespace: &str) -> BTreeMap<&'static str, usize> {
-        let waits = self.waiting.iter();
-        waits
-            .filter(|(wait, _)| wait.kind == kind && wait.namespace == namespace)
-            .map(|(wait, count)| (wait.reason.as_str(), *count))
-            .collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Metrics that are computed only on request: the states of resources, accounts, their budgets,
 //! lists and keys.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use super::bound::{ACCOUNT, AccountLabels, Series};
@@ -137,10 +137,9 @@ impl Census {
         keys(gathered, &self.keys);
     }
 
-    /// True if a resource is in this namespace.
-    pub(super) fn has(&self, namespace: &str) -> bool {
-        let mut kinds = self.kinds.iter();
-        kinds.any(|of| of.namespace == namespace)
+    /// The namespaces that have resources.
+    pub(super) fn namespaces(&self) -> HashSet<&str> {
+        self.kinds.iter().map(|of| of.namespace.as_str()).collect()
     }
 }
 
@@ -164,7 +163,7 @@ fn resources<'a>(gathered: &mut Gathered<'a>, kinds: &'a [KindCensus]) {
     });
     gathered.add(About::gauge("resources", text), ready);
     let text =
-        "Resources that need a person, by namespace, kind and by reason of the condition Stalled";
+        "Resources that need attention, by namespace, kind and by reason of the condition Stalled";
     let stalled = by_reason(kinds, |of| &of.stalled);
     gathered.add(About::gauge("stalled_resources", text), stalled);
     let text = "Resources of which something declared is not in force, by namespace, kind and by reason of the condition Synced; \
@@ -301,7 +300,7 @@ fn waiting<'a>(gathered: &mut Gathered<'a>, accounts: &'a [AccountCensus]) {
 fn keys<'a>(gathered: &mut Gathered<'a>, keys: &'a [AccountKeys]) {
     let all = || keys.iter().flat_map(AccountKeys::states);
     let text = "API keys of ProjectKeys, by their namespace, account and state: in_use, previous (replaced, and still valid) or lost (for a \
-                person to revoke)";
+                user to revoke)";
     let counts = all().map(|(series, keys)| (series, keys.count));
     gathered.add(About::gauge("keys", text), counts);
     let text = "Since when the oldest key is in its state, in seconds since 1970, by namespace, account and state";

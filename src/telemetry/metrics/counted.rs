@@ -59,8 +59,9 @@ impl Collector for Counted {
         gathered.encode(encoder)?;
         // This scrape still shows the last counts of what is gone.
         if let Some(census) = &census {
+            let namespaces = census.namespaces();
             for counters in &self.of_resources {
-                counters.retain(|namespace| census.has(namespace));
+                counters.retain(|namespace| namespaces.contains(namespace));
             }
         }
         Ok(())

@@ -70,7 +70,7 @@ impl Default for Steps {
                 &["kind", "outcome"],
                 "Creations on the platform, by namespace and kind of the resource and outcome: answered, refused, unresolved (without an \
                  answer: it may have been carried out), and recovered (what it had created was found later, without a second creation). \
-                 Where only a person can tell, dbplane_resources has the reason AmbiguousCreate",
+                 Where only a user can decide which, dbplane_resources has the reason AmbiguousCreate",
             ),
             deletes: Counters::new(
                 "platform_deletes",
@@ -85,7 +85,7 @@ impl Default for Steps {
             keys: Counters::new(
                 "key_changes",
                 &["change"],
-                "API keys that were rotated (replaced while they could be used), revoked, or lost (left for a person to revoke), by namespace",
+                "API keys that were rotated (replaced while they could be used), revoked, or lost (left for a user to revoke), by namespace",
             ),
         }
     }

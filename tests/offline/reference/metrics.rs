@@ -32,7 +32,7 @@ with its conditions (`kube_dbplane_compute_condition`), its sizes and its times:
 
 Metrics name tenants. Let only Prometheus read them: [access to metrics](guide/teams.md#access-to-metrics).
 
-What describes resources, accounts, budgets and keys is counted by the leader alone, at each scrape. A process that waits for the lead exposes `dbplane_leader` 0 and what
+The leader alone counts resources, accounts, budgets and keys, at each scrape. A process that waits for the lead exposes `dbplane_leader` 0 and what
 describes the process itself. An outcome or a reason of a failure is `ok` or one word: `unauthorized` (401), `key_in_doubt` (nothing was sent after a first 401), `forbidden` (403), `not_found` (404), `unsupported` (the call is not
 offered), `conflict` (409), `busy` (423), `throttled` (429), `rejected` (another 4xx), `gateway` (a 4xx without the platform's form, or a redirect), `server` (5xx), `transport` (nothing was sent), `unknown_outcome` (no answer),
 `undecodable`, `too_large` or `other_key`. A step can also fail with `secret` or `object` (the API server did not accept a Secret, or another object), `new_key` (the platform does
