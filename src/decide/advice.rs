@@ -6,6 +6,10 @@ use super::{Health, drift};
 use crate::domain::{
     BranchId, ComputeChange, ComputeId, Fault, OrganizationId, ProjectId, Role, Settings,
 };
+use crate::text::line;
+
+/// The platform's words and its request ID have to fit behind a list of fields.
+const LONGEST_LIST: usize = 1000;
 
 /// A call to the platform, with what the spec declares for it.
 #[derive(Clone, Copy, Debug)]
@@ -174,7 +178,7 @@ fn create_compute(
                 .into_iter()
                 .map(|(field, value)| format!("spec.{field} {value}"))
                 .collect();
-            let (with, correct) = match declared.join(", ") {
+            let (with, correct) = match line(&declared.join(", "), LONGEST_LIST) {
                 none if none.is_empty() => (String::new(), String::new()),
                 declared => (
                     format!(" with {declared}"),
@@ -203,7 +207,8 @@ fn change_compute(
         )),
         (Fault::Forbidden { .. }, _) => Some(no_right(&format!("change compute {id}"))),
         (Fault::Conflict { .. } | Fault::Rejected { .. }, _) => Some(format!(
-            "The platform does not change compute {id} ({because}): correct the field of the spec that the answer names, or remove it."
+            "The platform does not change compute {id} ({}): correct the field of the spec that the answer names, or remove it.",
+            line(because, LONGEST_LIST)
         )),
         _ => None,
     }

@@ -117,6 +117,32 @@ fn a_refused_change_names_what_differs() {
 }
 
 #[test]
+fn the_words_of_the_platform_fit_behind_many_fields() {
+    let settings = (0..200).map(|number| (format!("setting_number_{number}"), "1".to_owned()));
+    let settings = Settings {
+        postgres: PostgresSettings(settings.collect()),
+        ..Settings::default()
+    };
+    let (project, branch, id) = ("p-1".into(), "br-1".into(), "ep-1".into());
+    let create = Call::CreateCompute {
+        project: &project,
+        branch: &branch,
+        role: Role::Replica,
+        settings: &settings,
+    };
+    let change = Call::ChangeCompute {
+        id: &id,
+        project: &project,
+        change: &ComputeChange::default(),
+        because: &"size is 1, declared is 2; ".repeat(200),
+    };
+    for call in [create, change] {
+        let message = message(call, &rejected());
+        assert!(message.len() < 2000, "{message}");
+    }
+}
+
+#[test]
 fn a_refused_key_names_the_project_and_the_organization() {
     let (project, organization) = ("p-1".into(), "org-1".into());
     let create = Call::CreateKey {
