@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::api::GROUP;
+use crate::text::quoted;
 use crate::validate::objects;
 
 /// A file or directory that could not be read, and the cause.
@@ -83,7 +84,7 @@ impl Sources {
                  helm template {} | {reader}",
                 folder.display(),
                 others(self.templates.len()),
-                folder.parent().unwrap_or(folder).display()
+                word(folder.parent().unwrap_or(folder))
             )
         });
         let patches = self.patches.first().map(|(folder, patch)| {
@@ -92,7 +93,7 @@ impl Sources {
                  kubectl kustomize {} | {reader}",
                 patch.display(),
                 others(self.patches.len()),
-                folder.display()
+                word(folder)
             )
         });
         templates.into_iter().chain(patches).collect()
@@ -140,6 +141,15 @@ impl Sources {
             self.patches.push(((*folder).clone(), path.clone()));
             false
         });
+    }
+}
+
+/// The path as a word of a shell. A repository may have any names.
+fn word(path: &Path) -> String {
+    if path.as_os_str().is_empty() {
+        ".".to_owned()
+    } else {
+        quoted(&path.display().to_string())
     }
 }
 
@@ -301,7 +311,7 @@ mod tests {
         ];
         assert_eq!(found, expected.map(PathBuf::from));
         let command =
-            |text: &str, folder| format!("{text} {} | dbplane plan -f -", at(folder).display());
+            |text: &str, folder| format!("{text} '{}' | dbplane plan -f -", at(folder).display());
         assert!(
             left_out[0].contains(&command("helm template", "chart")),
             "{left_out:?}"

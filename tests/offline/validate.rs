@@ -93,7 +93,7 @@ fn our_own_manifests_pass_and_templates_are_left_out() {
         ran.err
     );
     assert!(ran.out.contains(" 0 errors"), "{}", ran.out);
-    let advice = "templates of a Helm chart are not read; instead: helm template deploy/chart | ";
+    let advice = "templates of a Helm chart are not read; instead: helm template 'deploy/chart' | ";
     assert!(ran.err.contains(advice), "{}", ran.err);
 }
 
