@@ -169,7 +169,8 @@ async fn a_branch_that_does_not_exist_is_named_with_its_field() {
         .dbplane(&["plan", "--allow-insecure-platform", "--output", "json"])
         .await
         .json();
-    let planned = &plan["resources"][0];
+    let all = plan["resources"].as_array().unwrap();
+    let planned = all.iter().find(|it| it["kind"] == "Compute").unwrap();
     assert_eq!(planned["steps"], json!([]), "{plan}");
     assert!(planned.to_string().contains(&expected), "{plan}");
     fixture
